@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from veriformer.cli.exports import Exports, export_options
-from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_user_error
+from veriformer.cli.failures import COULD_NOT_RUN, INTERRUPTED, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
@@ -80,10 +80,13 @@ class CheckOutcome:
 
     reports: list[Report] = field(default_factory=list)
     failures: list[tuple[str, Exception]] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def exit_status(self) -> int:
         """The worst of all implementations."""
+        if self.interrupted:
+            return INTERRUPTED
         statuses = [report.exit_status for report in self.reports]
         return max([*statuses, COULD_NOT_RUN] if self.failures else statuses)
 
@@ -141,9 +144,16 @@ def check_command(**options: Any) -> int:
     Or it is a whole model: a class, an instance or a function that builds one (model.py:GPT, package.module:build), or
     an exported file (model.onnx). Its parts are recognised, and what departs is named; options about laws do not apply.
 
+    \b
+    Examples:
+      veriformer check my_attention.py
+      veriformer check my_attention.py:attention --as scaled_dot_product_attention
+      veriformer check my_gpt.py:GPT --report report.html
+      veriformer check numpy torch jax --workers 2 --json report.json
+
     Exit status: 0 every declared law holds and no model departs, 1 a law is violated or a model departs, 2 it could not
     run, too little of a model was recognised, or --budget was spent before every law was tried.
-    """
+    """  # noqa: D301 - click reads \b
     arguments = Arguments(**options)
     sources = (*arguments.implementations, *([str(arguments.expected_failures)] if arguments.expected_failures else []))
     files = {"--report": arguments.report_file, "--json": arguments.json_file, **arguments.exports.files}
@@ -161,6 +171,8 @@ def check_command(**options: Any) -> int:
         with arguments.exports.without_commands():
             _print(outcome, arguments)
         arguments.exports.show_on_github(exported)
+    if outcome.interrupted:
+        click.echo("Interrupted", err=True)
     return outcome.exit_status
 
 
@@ -195,6 +207,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             executor=pool,
             resume=record,
             asked=asked or RunOptions.asked,
+            keeps_interrupted=True,
         )
 
         def report_of(source: str) -> Report:
@@ -206,6 +219,14 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
                 outcome.reports += reports_of(source, report_of, whole=not arguments.operations)
             except LoadError as error:
                 outcome.failures.append((source, error))
+            except KeyboardInterrupt:
+                # What is printed is that of the others.
+                outcome.interrupted = True
+            if outcome.interrupted or any(report.interrupted for report in outcome.reports):
+                outcome.interrupted = True
+                break
+    if outcome.interrupted and not outcome.reports:
+        raise KeyboardInterrupt
     return outcome
 
 
@@ -277,7 +298,7 @@ def _without_stale(outcome: CheckOutcome, path: Path, expected: ExpectedFailures
     for report in outcome.reports:
         sentences = zip(report.stale, stale_lines(report), strict=True)
         kept.append(replace(report, stale=tuple(sentence for sentence, line in sentences if line not in removed)))
-    return CheckOutcome(kept, outcome.failures)
+    return CheckOutcome(kept, outcome.failures, outcome.interrupted)
 
 
 def _print(outcome: CheckOutcome, arguments: Arguments) -> None:

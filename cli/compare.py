@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.exports import export_options
-from veriformer.cli.failures import UserError
+from veriformer.cli.failures import INTERRUPTED, UserError
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from veriformer.cli.exports import Exports
     from veriformer.conformance_tests.comparison.comparison import Comparison
     from veriformer.conformance_tests.reports.exports.outcome import Outcome
+
+_FOR_MODELS = "--inputs is for whole models; name both as model.py:build or model.onnx"
 
 
 @click.command("compare", short_help="Compare an implementation or a whole model with its port.")
@@ -45,9 +47,15 @@ def compare_command(**options: Any) -> int:
     inputs, each with its own weights. The report shows which parts belong together, which weights are not as they
     were, where and why the models differ, and what B must change. Options about operations do not apply.
 
+    \b
+    Examples:
+      veriformer compare torch my_port.py
+      veriformer compare before.py after.py --operation scaled_dot_product_attention
+      veriformer compare torch_gpt.py:build flax_gpt.py:build --inputs tokens.npz --report report.html
+
     Exit status: 0 they agree in every operation that both have, or in their results; 1 they differ; 2 nothing could be
     compared.
-    """
+    """  # noqa: D301 - click reads \b
     both = (options["first"], options["second"])
     sources = (*both, *([str(options["inputs"])] if options["inputs"] else []))
     files = {"--report": options["report_file"], "--json": options["json_file"], **options["exports"].files}
@@ -60,11 +68,15 @@ def compare_command(**options: Any) -> int:
         status = compare_named_models(options)
         if status is not None:
             return status
-    if options["inputs"] is not None:
-        raise UserError("--inputs is for whole models; name both as model.py:build or model.onnx")
+    if options["inputs"] is not None and not _are_files(both):
+        raise UserError(_FOR_MODELS)
     exports: Exports = options["exports"]
     with exports.written_without_result(both):
-        comparison = _compared(options)
+        comparison = _compared_or_models(options)
+    if isinstance(comparison, tuple):
+        return _compared_as_models(comparison, options)
+    if comparison.interrupted and not comparison.operations:
+        raise KeyboardInterrupt
     _write(comparison, options["json_file"])
     write_report(options["report_file"], lambda command: _page(comparison, command))
     with exports.written_without_result(both):
@@ -75,13 +87,45 @@ def compare_command(**options: Any) -> int:
         with exports.without_commands():
             _print(comparison, verbose=options["verbose"], color=options["color"])
         exports.show_on_github(exported)
+    if comparison.interrupted:
+        click.echo("Interrupted", err=True)
+        return INTERRUPTED
     return comparison.exit_status
+
+
+def _are_files(both: tuple[str, str]) -> bool:
+    return all(source.endswith(".py") for source in both)
+
+
+def _compared_or_models(options: dict[str, Any]) -> Comparison | tuple[str, str]:
+    """Return the comparison of two implementations; of two files without operations the names of their models."""
+    from veriformer.adapters.errors import NoOperations
+    from veriformer.cli.compare_files import models_meant, with_classes_named
+
+    both = options["first"], options["second"]
+    try:
+        comparison = _compared(options)
+    except NoOperations as none:
+        return models_meant(both, none)
+    if options["inputs"] is not None:
+        raise UserError(_FOR_MODELS)
+    return with_classes_named(comparison, both)
+
+
+def _compared_as_models(names: tuple[str, str], options: dict[str, Any]) -> int:
+    """Compare the models of two files and return the exit status."""
+    from veriformer.cli.compare_models import compare_named_models
+
+    status = compare_named_models({**options, "first": names[0], "second": names[1]})
+    if status is None:
+        raise UserError(f"{names[0]} and {names[1]} are neither models nor implementations of operations")
+    return status
 
 
 def _compared(options: dict[str, Any]) -> Comparison:
     both = options["first"], options["second"]
     isolation = Isolation(both, options["isolation"])
-    from veriformer.adapters.errors import LoadError
+    from veriformer.adapters.errors import LoadError, NoOperations
     from veriformer.cli.progress import progress_bar
     from veriformer.conformance_tests.comparison.comparing import compare_implementations
     from veriformer.conformance_tests.core.selection import UnknownName
@@ -100,9 +144,13 @@ def _compared(options: dict[str, Any]) -> Comparison:
                 tier=options["tier"],
                 seed=options["seed"],
                 progress=progress,
+                keeps_interrupted=True,
             )
     except UnknownName as error:
         raise UserError(str(error)) from error
+    except NoOperations:
+        # Its file may have models.
+        raise
     except LoadError as error:
         raise UserError(str(error), error.__cause__ or error) from error
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.exports import Exports, export_options
-from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
+from veriformer.cli.failures import COULD_NOT_RUN, INTERRUPTED, UserError, show_broken_packages, show_user_error
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_files, writing
 from veriformer.cli.output import printing, standard_output
@@ -48,8 +49,14 @@ def identify_command(
     An IMPLEMENTATION is named as for `veriformer check`. Declared values are tested too. Values that no question tells
     apart are flagged, and a value that counts as a mistake unless it is declared is not accepted.
 
+    \b
+    Examples:
+      veriformer identify my_attention.py
+      veriformer identify torch jax --convention causal_alignment
+      veriformer identify my_attention.py --verbose --json conventions.json
+
     Exit status: 0 no declared value is contradicted, 1 one is, 2 it could not run.
-    """
+    """  # noqa: D301 - click reads \b
     refuse_files({"--report": report_file, "--json": json_file, **exports.files}, implementations)
     show_broken_packages()
     found, failures = _identified(Isolation(implementations, isolation), implementations, operations, conventions)
@@ -63,6 +70,9 @@ def identify_command(
         exports.show_on_github(exported)
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
+    if any(one.interrupted for one in found):
+        click.echo("Interrupted", err=True)
+        return INTERRUPTED
     statuses = [identification.exit_status for identification in found]
     return max([*statuses, COULD_NOT_RUN] if failures else statuses)
 
@@ -82,11 +92,21 @@ def _identified(
     for implementation in implementations:
         try:
             with isolation.loaded(implementation) as target:
-                found.append(identify(target, operations or None, conventions=conventions or None))
+                wanted = conventions or None
+                found.append(identify(target, operations or None, conventions=wanted, keeps_interrupted=True))
         except UnknownName as error:
             raise UserError(str(error)) from error
         except LoadError as error:
             failures.append((implementation, error))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            # While another was loaded.
+            found[-1] = replace(found[-1], interrupted=True)
+        if found and found[-1].interrupted:
+            break
+    if found and found[-1].interrupted and not any(one.operations for one in found):
+        raise KeyboardInterrupt
     return found, failures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,16 @@ def learn_command(context: click.Context, folder: Path) -> None:
 def new_command(folder: Path, framework: Any) -> None:
     """Write a file for each exercise: the signature, the formula, and nothing else. No file is overwritten."""
     from veriformer.conformance_tests.core.text import counted
+    from veriformer.lessons.exercises import exercises
     from veriformer.lessons.starters import write_starters
 
     with writing(folder):
         written, kept = write_starters(folder, framework)
     also = f", {counted(len(kept), 'file')} there already and left as they are" if kept else ""
     click.echo(f"{counted(len(written), 'exercise')} written to {folder}{also}.")
-    click.echo(f"Begin with {folder / 'softmax.py'}, then:  veriformer learn check {folder} softmax")
+    first = next(iter(exercises().values()))
+    command = shlex.join(["veriformer", "learn", "check", str(folder), first.id])
+    click.echo(f"Begin with {folder / first.file_name}, then:  {command}")
 
 
 @learn_command.command("check", short_help="Grade the answers.")
@@ -59,7 +63,7 @@ def new_command(folder: Path, framework: Any) -> None:
 def check_answers_command(folder: Path, names: tuple[str, ...]) -> int:
     """Grade the answers in DIR: the first broken law of each exercise, or done.
 
-    Exit status: 0 what was begun is done, 1 it is not, or a named exercise is not begun, 2 it could not run.
+    Exit status: 0 every exercise is done, of those named if any are, 1 not all are, 2 it could not run.
     """
     from veriformer.cli.output import print_page
     from veriformer.lessons.feedback import outcome_lines
@@ -75,7 +79,7 @@ def check_answers_command(folder: Path, names: tuple[str, ...]) -> int:
     with writing(folder):
         progress.save()
     print_page(_closing(outcomes, folder))
-    return int(any(not one.done and (names or one.state != "not_begun") for one in outcomes))
+    return int(not all(one.done for one in outcomes))
 
 
 @learn_command.command("hint", short_help="Give the next hint.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.failures import UserError
@@ -26,30 +26,71 @@ def grade_command(
 ) -> int:
     """Grade the answers in DIR by a rubric: points by exercise or by groups of laws, at the rubric's seeds.
 
+    Where DIR has no answers, but folders with some, each of them is graded: one folder for each student.
+
     Each answer runs in a process of its own, within the rubric's limits of time and memory. Exit status: 0 all points,
     1 not all, 2 it could not run.
     """
     read = [str(one) for one in (rubric, cs336) if one is not None]
     refuse_files({"--json": json_file, "--junit": junit_file}, read)
+    if cs336 is None and folder is not None and folder.is_dir():
+        from veriformer.lessons.grading import students_in
+
+        students = students_in(folder)
+        if students:
+            return _of_students(folder, students, rubric, json_file, junit_file)
     grades = _adapter_grades(cs336, folder, rubric) if cs336 is not None else _folder_grades(folder, rubric)
     from veriformer.cli.output import print_page
-    from veriformer.conformance_tests.run.atomic import write_text
     from veriformer.lessons.grade_reports import grade_lines, grades_json, grades_junit, total_lines, totals
 
     done = []
     for grade in grades:
         done.append(grade)
         print_page(grade_lines(grade))
-    for file, text in (
-        (json_file, json.dumps(grades_json(done, str(cs336 or folder)), indent=1, ensure_ascii=False) + "\n"),
-        (junit_file, grades_junit(done)),
-    ):
-        if file is not None:
-            with writing(file):
-                write_text(file, text)
+    _write(json_file, _as_text(grades_json(done, str(cs336 or folder))))
+    _write(junit_file, grades_junit(done))
     print_page(total_lines(done))
     got, of = totals(done)
     return int(got < of)
+
+
+def _of_students(
+    folder: Path, students: list[Path], rubric: Path | None, json_file: Path | None, junit_file: Path | None
+) -> int:
+    """Grade the folder of each student, and last show the points of all."""
+    from veriformer.cli.output import print_page
+    from veriformer.conformance_tests.reports.layout import blank, heading
+    from veriformer.lessons.grade_reports import (
+        grade_lines,
+        students_json,
+        students_junit,
+        students_lines,
+        totals,
+    )
+
+    done: dict[str, list[Grade]] = {}
+    for student in students:
+        print_page([*([blank()] if done else []), heading(student.name)])
+        its = done.setdefault(student.name, [])
+        for grade in _folder_grades(student, rubric):
+            its.append(grade)
+            print_page(grade_lines(grade))
+    _write(json_file, _as_text(students_json(done, str(folder))))
+    _write(junit_file, students_junit(done))
+    print_page(students_lines(done))
+    return int(any(got < of for got, of in map(totals, done.values())))
+
+
+def _as_text(written: dict[str, Any]) -> str:
+    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(file: Path | None, text: str) -> None:
+    from veriformer.conformance_tests.run.atomic import write_text
+
+    if file is not None:
+        with writing(file):
+            write_text(file, text)
 
 
 @click.command("spot", short_help="Find an input on which a wrong program fails.")
@@ -114,6 +155,6 @@ def _adapter_grades(adapters: Path, folder: Path | None, rubric: Path | None) ->
         raise UserError("--cs336 grades one file, with a point for each function; give neither DIR nor --rubric")
     try:
         with bridge(adapters) as (path, points):
-            yield from graded(path.parent, points, lambda _: path)
+            yield from graded(path.parent, points, lambda _: path, str(adapters))
     except NoAdapters as error:
         raise UserError(str(error), error) from error

@@ -32,7 +32,7 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
             raise
         return _of_classes(source, report_of, tops, parts, error)
     first = reports[0]
-    if isinstance(first, ModelReport):
+    if isinstance(first, ModelReport) or first.interrupted:
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
     left = [name for name in tops if name not in first.taken_as]
@@ -61,6 +61,8 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
                 reasons[name] = f"too little of it was recognised: veriformer check {source}:{name}"
             else:
                 found.append(report)
+                if report.interrupted:
+                    break
         except LoadError as error:
             reasons[name] = str(error)
     for name in names[_MOST_ALONE:]:

@@ -54,9 +54,15 @@ def check_exercise(
 
 
 def check_file(
-    path: Path, exercise: Exercise, seed: int = 0, limits: ProcessLimits | None = None, *, shrink: bool = True
+    path: Path,
+    exercise: Exercise,
+    seed: int = 0,
+    limits: ProcessLimits | None = None,
+    *,
+    shrink: bool = True,
+    called: str = "",
 ) -> Outcome:
-    """Grade the answer in a file, in a process of its own."""
+    """Grade the answer in a file, in a process of its own; `called` is what the file is called, its name if empty."""
     if exercise.kind == "answers":
         from veriformer.lessons.answers import check_answer_file
 
@@ -64,8 +70,9 @@ def check_file(
     try:
         read_program(path, exercise)
     except (NotBegun, Unclear) as reason:
-        return _without_running(exercise, reason, path.name)
-    return _judged(path, exercise, seed, path.name, limits, shrink=shrink)
+        return _without_running(exercise, reason, called or path.name)
+    outcome = _judged(path, exercise, seed, called or path.name, limits, shrink=shrink)
+    return replace(outcome, sentence=outcome.sentence.replace(str(path), called)) if called else outcome
 
 
 def implementation_of(

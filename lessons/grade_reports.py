@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -45,19 +45,48 @@ def grades_json(grades: Sequence[Grade], folder: str) -> dict[str, Any]:
     }
 
 
+def students_json(grades: Mapping[str, Sequence[Grade]], folder: str) -> dict[str, Any]:
+    """Return the grades of several students, each as `grades_json` writes them."""
+    return {
+        "schema": _SCHEMA,
+        "folder": folder,
+        "students": [grades_json(one, student) for student, one in grades.items()],
+    }
+
+
+def students_junit(grades: Mapping[str, Sequence[Grade]]) -> str:
+    """Return the grades of several students as JUnit XML: a suite for each."""
+    suites = ElementTree.Element("testsuites", name="veriformer learn")
+    suites.extend(_suite(one, _written(student)) for student, one in grades.items())
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def students_lines(grades: Mapping[str, Sequence[Grade]]) -> Lines:
+    """Return the points of each student, one a line."""
+    width = max(map(len, grades), default=0)
+    rows = [(plain(student), *totals(one)) for student, one in grades.items()]
+    return [blank(), *(Text(f"{student.ljust(width)}   {got:g} of {of:g} points") for student, got, of in rows)]
+
+
 def grades_junit(grades: Sequence[Grade]) -> str:
     """Return grades as JUnit XML: a test for each exercise, or for each group of its laws."""
+    suite = _suite(grades, "veriformer learn")
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(grades: Sequence[Grade], name_of_suite: str) -> ElementTree.Element:
     cases = [(grade, group) for grade in grades for group in grade.groups]
     failed = sum(not group.holds for _, group in cases)
-    suite = ElementTree.Element("testsuite", name="veriformer learn", tests=str(len(cases)), failures=str(failed))
+    suite = ElementTree.Element("testsuite", name=name_of_suite, tests=str(len(cases)), failures=str(failed))
     for grade, group in cases:
         name = grade.graded.exercise.id + (f" {group.pattern}" if grade.graded.laws else "")
         case = ElementTree.SubElement(suite, "testcase", classname="veriformer.learn", name=_written(name))
         if not group.holds:
             message = _written(outcome_sentence(grade.outcome) or grade.outcome.state)
             ElementTree.SubElement(case, "failure", message=message).text = _written(str(grade.outcome))
-    ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return suite
 
 
 def _group(group: Group) -> Text:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veriformer.lessons.checking import check_file
+from veriformer.lessons.exercises import exercises
 from veriformer.lessons.outcome import Outcome
 from veriformer.lessons.rubric import Graded, Rubric
 
@@ -42,12 +43,26 @@ class Grade:
         return sum(group.points for group in self.groups if group.holds)
 
 
-def graded(folder: Path, rubric: Rubric, place: Place | None = None) -> Iterator[Grade]:
-    """Yield the grade of each exercise of the rubric, as it is known; `place` says where an answer is."""
+def graded(folder: Path, rubric: Rubric, place: Place | None = None, called: str = "") -> Iterator[Grade]:
+    """Yield the grade of each exercise of the rubric, as it is known.
+
+    `place` says where an answer is, and `called` what its file is called where the student knows it by another name.
+    """
     limits = limits_of(rubric)
     for one in rubric.exercises:
         path = folder / one.exercise.file_name if place is None else place(one)
-        yield _grade(one, path, rubric.seeds, limits)
+        yield _grade(one, path, rubric.seeds, limits, called)
+
+
+def students_in(folder: Path) -> list[Path]:
+    """Return the folders of students in a folder that has no answers of its own, in the order of their names."""
+    if _has_answers(folder):
+        return []
+    return [one for one in sorted(folder.iterdir()) if one.is_dir() and _has_answers(one)]
+
+
+def _has_answers(folder: Path) -> bool:
+    return any((folder / one.file_name).is_file() for one in exercises().values())
 
 
 def limits_of(rubric: Rubric) -> ProcessLimits:
@@ -63,10 +78,10 @@ def pattern_of(law: str, patterns: tuple[str, ...]) -> str:
     return next((pattern for pattern in patterns if fnmatchcase(law, pattern) or fnmatchcase(key, pattern)), "")
 
 
-def _grade(one: Graded, path: Path, seeds: tuple[int, ...], limits: ProcessLimits) -> Grade:
+def _grade(one: Graded, path: Path, seeds: tuple[int, ...], limits: ProcessLimits, called: str) -> Grade:
     outcomes = []
     for seed in seeds:
-        outcomes.append((seed, check_file(path, one.exercise, seed, limits)))
+        outcomes.append((seed, check_file(path, one.exercise, seed, limits, called=called)))
         # Without laws to give points for, the first seed that is not right settles it.
         if not outcomes[-1][1].done and (not one.laws or outcomes[-1][1].report is None):
             break

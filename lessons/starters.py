@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import textwrap
 from importlib import resources
 from pathlib import Path
@@ -34,20 +35,28 @@ def write_starters(folder: Path, framework: Framework) -> tuple[list[str], list[
         path = folder / exercise.file_name
         try:
             with path.open("x", encoding="utf-8") as file:
-                file.write(starter(exercise, framework))
+                file.write(starter(exercise, framework, folder))
             written.append(path.name)
         except FileExistsError:
             kept.append(path.name)
     return written, kept
 
 
-def starter(exercise: Exercise, framework: Framework) -> str:
-    """Return the text of an exercise's file."""
-    return _sheet_text(exercise) if exercise.kind == "answers" else _program_text(exercise, framework)
+def starter(exercise: Exercise, framework: Framework, folder: Path = Path()) -> str:
+    """Return the text of an exercise's file; `folder` is what its folder is called from where the student stands."""
+    if exercise.kind == "answers":
+        return _sheet_text(exercise, folder)
+    return _program_text(exercise, framework, folder)
 
 
-def _program_text(exercise: Exercise, framework: Framework) -> str:
-    parts = [_docstring(exercise), _IMPORTS[framework] + _declared(exercise), "", _body(exercise, framework)]
+def _to_check(exercise: Exercise, folder: Path) -> str:
+    """Return the command that checks an exercise, from where its folder was written and from inside."""
+    inside = "" if folder == Path() else "   (inside the folder: . in its place)"
+    return f"veriformer learn check {shlex.quote(str(folder))} {exercise.id}{inside}"
+
+
+def _program_text(exercise: Exercise, framework: Framework, folder: Path) -> str:
+    parts = [_docstring(exercise, folder), _IMPORTS[framework] + _declared(exercise), "", _body(exercise, framework)]
     return "\n".join(part.rstrip("\n") if part else "" for part in parts).replace("\n\n\n\n", "\n\n\n") + "\n"
 
 
@@ -79,7 +88,7 @@ def _default(exercise: Exercise, name: str) -> str:
     return repr(inspect.signature(getattr(reference, exercise.operation)).parameters[name].default).replace("'", '"')
 
 
-def _docstring(exercise: Exercise) -> str:
+def _docstring(exercise: Exercise, folder: Path) -> str:
     operation = OPERATIONS[exercise.operation]
     shown = [one for one in operation.parameters if one.requirement != "feature" or one.name in exercise.keywords]
     rows = [(one.name, _shape(one), one.meaning) for one in shown] + [("result", operation.result, "")]
@@ -88,7 +97,7 @@ def _docstring(exercise: Exercise) -> str:
     lines += ["", *_table(rows), ""]
     first = [exercises()[name].title for name in exercise.after]
     lines += [f"Do this first: {', '.join(first)}.", ""] if first else []
-    return "\n".join([*lines, f"To check it:  veriformer learn check . {exercise.id}", '"""', "", "\n"])
+    return "\n".join([*lines, f"To check it:  {_to_check(exercise, folder)}", '"""', "", "\n"])
 
 
 def _shape(parameter: Parameter) -> str:
@@ -110,10 +119,10 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH)
 
 
-def _sheet_text(exercise: Exercise) -> str:
+def _sheet_text(exercise: Exercise, folder: Path) -> str:
     questions = sheet(exercise.id)
     head = [f"# {exercise.title}", *_commented(questions.introduction), "#", "# Write each answer between the quotes."]
-    head.append(f"# To check them:  veriformer learn check . {exercise.id}")
+    head.append(f"# To check them:  {_to_check(exercise, folder)}")
     return "\n".join([*head, *(line for one in questions.questions for line in _question(one))]) + "\n"
 
 

@@ -18,9 +18,10 @@ from veriformer.adapters.capture.inputs import (
     arguments_of,
     candidates,
     first_that_runs,
+    inputs_example,
     sizes_for,
 )
-from veriformer.adapters.capture.models import Model, load_model
+from veriformer.adapters.capture.models import Model, lacks_forward, load_model
 from veriformer.adapters.capture.offered import offered_candidates
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.trace import Trace
@@ -80,6 +81,9 @@ def recorded_pass(
     `offered` are the inputs of another model, which are handed over as the signature of this one allows; the inputs in
     its own file are left aside then.
     """
+    if lacks_forward(found.found):
+        kind = type(found.found).__name__
+        raise CaptureError(f"{kind} has no forward method; write it: `def forward(self, x):` with what {kind} computes")
     with random_state.seeded(0), found.imports():
         runner = _runner(found, seed)
         if offered is not None:
@@ -151,7 +155,7 @@ def _on_candidates(found: Model, runner: _Runner, inputs: Iterator[Candidate]) -
     try:
         chosen, (positional, keywords) = first_that_runs(inputs, run)
     except NoInputsFit as error:
-        raise CaptureError(f"{found.name}: {error}") from error
+        raise CaptureError(f"{found.name}: {error}{inputs_example(*runner.signature())}") from error
     except MemoryError as error:
         raise CaptureError(f"{found.name} needs more memory than there is; make the model smaller") from error
     try:

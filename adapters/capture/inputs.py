@@ -130,6 +130,17 @@ def _none_fits(raised: Sequence[tuple[str, str]]) -> str:
     return f"the model runs on none of the inputs that were tried; {HAND_OVER}. Tried:{tried}"
 
 
+def inputs_example(called: Callable[..., Any] | None, first_input: int = 0) -> str:
+    """Return two lines of a function `inputs` with the arguments that a model must be given; empty if none is known."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    known = [one for one in arguments_of(called)[first_input:] if one.kind in by_name]
+    names = [one.name for one in known if one.default is one.empty] or [one.name for one in known[:1]]
+    if not names:
+        return ""
+    values = ", ".join(f'"{name}": ...' for name in names)
+    return f"\nFor example, with an array for each ...:\n  def inputs():\n      return {{{values}}}"
+
+
 def candidates(
     shapes: Mapping[str, Shape],
     called: Callable[..., Any] | None = None,
@@ -195,8 +206,10 @@ class Filled:
     generator: np.random.Generator
     sizes: Sizes
 
-    def with_arrays(self, description: str, *arrays: Array, masks: bool = False) -> Candidate | None:
+    def with_arrays(self, description: str, *arrays: Array, masks: bool | Array = False) -> Candidate | None:
         """Return a candidate with the arrays as inputs; None where the signature has another number of them.
+
+        With `masks` a required argument of that name gets one, which may be given.
 
         An optional argument keeps its default, but for the first one and for a target sequence.
         """
@@ -215,7 +228,7 @@ class Filled:
                     return None
                 _place(argument, given.pop(0), place == len(positional), positional, keywords)
             else:
-                mask = _mask(argument, arrays) if masks else None
+                mask = None if masks is False else _mask(argument, arrays, masks)
                 value = self._by_name(argument) if mask is None else mask
                 _place(argument, value, place == len(positional), positional, keywords)
         if given and self.arguments:
@@ -268,10 +281,12 @@ def _place(
 _KNOWN = ((_TRUE, True), (_FALSE, False), (_ZERO, 0), (_ABSENT, None))
 
 
-def _mask(argument: inspect.Parameter, arrays: Sequence[Array]) -> Array | None:
+def _mask(argument: inspect.Parameter, arrays: Sequence[Array], given: bool | Array) -> Array | None:
     """Return a mask for an argument that wants one: of the source all positions, of the target those before."""
     if "mask" not in argument.name.lower() or arrays[0].ndim < 2:
         return None
+    if not isinstance(given, bool):
+        return given
     if len(arrays) > 1 and not _TARGET.search(argument.name):
         return np.ones((arrays[0].shape[0], 1, arrays[0].shape[1]), dtype=bool)
     length = arrays[-1].shape[1]
@@ -284,8 +299,9 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
     other = filled.tokens(rows, batch, other_length)
     names = [argument.name for argument in filled.arguments]
     shapes = f"({batch}, {length}) and ({batch}, {other_length})"
+    described = f"tokens ({batch}, {length}) below {rows}"
     possible = [
-        filled.with_arrays(f"tokens ({batch}, {length}) below {rows}", one),
+        filled.with_arrays(described, one),
         filled.with_arrays(f"tokens {shapes} below {rows}", one, other),
         # Sequences first, as torch.nn.Transformer has it.
         filled.with_arrays(f"tokens ({length}, {batch}) and ({other_length}, {batch}) below {rows}", one.T, other.T),
@@ -300,6 +316,11 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
         possible += [
             filled.with_arrays(f"tokens ({batch}, {length}) below {rows} with masks", one, masks=True),
             filled.with_arrays(f"tokens {shapes} below {rows} with masks", one, other, masks=True),
+            # Of the keys, as tokenisers give them: numbers, or truth values.
+            *(
+                filled.with_arrays(f"{described} with a mask of that shape", one, masks=mask)
+                for mask in (np.ones_like(one), np.ones(one.shape, dtype=bool))
+            ),
         ]
     if "decoder_input_ids" in names and "input_ids" in names:
         keywords = {"input_ids": one, "decoder_input_ids": other}

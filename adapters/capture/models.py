@@ -339,6 +339,15 @@ def _needs_arguments(found: Any, name: str, required: list[str]) -> str:
     )
 
 
+def lacks_forward(module: object) -> bool:
+    """Return whether an object is a module of torch with only the forward method that raises NotImplementedError."""
+    known = _known_class("torch.nn", "Module")
+    if known is None or not isinstance(module, known):
+        return False
+    own: Any = module
+    return getattr(own.forward, "__func__", None) is getattr(known, "forward", known)
+
+
 def _is_linen(found: object) -> bool:
     """Return whether an object is a Flax Linen module without its parameters, or a class of them."""
     linen = _known_class("flax.linen", "Module")

@@ -24,10 +24,12 @@ from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.conventions.profile import Profile
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.core.selection import Effort, Selection
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
+from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.core.trial import Trial
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.drawing.batches import AnyCase, TakenOut
@@ -70,18 +72,21 @@ def compare_implementations(
     tier: Effort = "standard",
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
+    keeps_interrupted: bool = False,
 ) -> Comparison:
     """Compare an implementation with its port, two versions, or a kernel with its model.
 
     Each is a built-in name, a path to a Python file, an import path, or any object with operations as attributes.
     Both get the same arguments, each in its own layout and mask polarity. They agree where |a − b| is at most the sum
     of what rounding explains in each under its own conventions.
+    With `keeps_interrupted` an interrupt ends it with what was compared until then, rather than with KeyboardInterrupt.
     Raises LoadError when one cannot be loaded and UnknownName when an operation or tier does not exist.
     """
     selection = Selection(operations, None, dtypes, tier, seed)
     loaded = [load(target) for target in (first, second)]
     both = [implementation.restricted_to(dtypes) for implementation in loaded]
-    return _Comparing(both[0], both[1], RunOptions(selection, progress=progress)).comparison()
+    options = RunOptions(selection, progress=progress, keeps_interrupted=keeps_interrupted)
+    return _Comparing(both[0], both[1], options).comparison()
 
 
 @dataclass
@@ -107,18 +112,23 @@ class _Comparing:
         wanted = [name for name in OPERATIONS if name in (self.selection.operations or OPERATIONS)]
         of_first, of_second = ([name for name in wanted if each.declares(name)] for each in self.both)
         common = [name for name in of_first if name in of_second]
+        compared, interrupted = until_interrupted(self._operations(common), keeps=self.options.keeps_interrupted)
+        notices = [notice for each in self.both for notice in _notices(each)]
+        if interrupted:
+            notices.append(f"interrupted after {len(compared)} of {counted(len(common), 'operation')}")
         return Comparison(
             first=self.first.name,
             second=self.second.name,
             frameworks=(self.first.framework.name, self.second.framework.name),
             seed=self.selection.seed,
             tier=self.selection.effort,
-            operations=tuple(self._operations(common)),
+            operations=compared,
             only_first=tuple(name for name in of_first if name not in common),
             only_second=tuple(name for name in of_second if name not in common),
             dtypes=_apart(self.first.dtypes, self.second.dtypes),
-            notices=tuple(dict.fromkeys((*self.first.notices, *self.second.notices))),
+            notices=tuple(dict.fromkeys(notices)),
             seconds=time.monotonic() - started,
+            interrupted=interrupted,
         )
 
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
@@ -300,6 +310,15 @@ class _WithEveryRareCase(Search):
 
     def _to_try(self) -> list[AnyCase]:
         return [*self._ordinary(), *every_rare_case(self.limits)]
+
+
+def _notices(implementation: Implementation) -> tuple[str, ...]:
+    """Return what is said of an implementation, and the names of its functions that are not compared."""
+    others = ", ".join((*implementation.not_judged, *implementation.judged_alone))
+    if not others:
+        return implementation.notices
+    name = implementation.name
+    return (*implementation.notices, f"{name}: not compared: {others} (veriformer check {name} says why)")
 
 
 def _unjudged_words(unjudged: list[str], agreeing: int) -> str:

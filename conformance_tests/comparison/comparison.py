@@ -163,7 +163,8 @@ class OperationComparison:
 class Comparison(Presented):
     """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks.
 
-    `dtypes` are those that only one of them declares.
+    `dtypes` are those that only one of them declares. `interrupted` says that an interrupt ended it, so that operations
+    may be missing.
     """
 
     first: str
@@ -177,6 +178,7 @@ class Comparison(Presented):
     dtypes: Apart = ((), ())
     notices: tuple[str, ...] = field(default=())
     seconds: float = 0.0
+    interrupted: bool = False
 
     @property
     def compared(self) -> tuple[OperationComparison, ...]:
@@ -188,7 +190,7 @@ class Comparison(Presented):
         """Whether they agree in every operation; `error` where nothing could be compared, or a case not judged."""
         if not all(operation.agrees for operation in self.compared):
             return "part"
-        undecided = any(operation.unjudged for operation in self.operations)
+        undecided = self.interrupted or any(operation.unjudged for operation in self.operations)
         return "error" if undecided or not self.compared else "agree"
 
     @property

@@ -18,6 +18,7 @@ from veriformer.conformance_tests.conventions.profile import Profile, finding_of
 from veriformer.conformance_tests.conventions.questions import answer
 from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
+from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.presentation import Presented
 from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
@@ -57,12 +58,16 @@ class Identified:
 
 @dataclass(frozen=True)
 class Identification(Presented):
-    """What is known of every convention of every operation of an implementation."""
+    """What is known of every convention of every operation of an implementation.
+
+    `interrupted` says that an interrupt ended the questions; `operations` are those that were asked about.
+    """
 
     implementation: str
     framework: str
     conventions: tuple[Identified, ...]
     operations: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def contradicted(self) -> tuple[Identified, ...]:
@@ -97,12 +102,17 @@ class Identification(Presented):
 
 
 def identify(
-    target: object, operations: Iterable[str] | None = None, *, conventions: Iterable[str] | None = None
+    target: object,
+    operations: Iterable[str] | None = None,
+    *,
+    conventions: Iterable[str] | None = None,
+    keeps_interrupted: bool = False,
 ) -> Identification:
     """Return the value of each convention for each operation declared, how it is known, and the evidence.
 
     `target` is what `check` takes. Declared values are put to the question too; a value that counts as a mistake
-    unless it is declared is never accepted. Raises LoadError when the implementation cannot be loaded and
+    unless it is declared is never accepted. With `keeps_interrupted` an interrupt ends it with the answers until then,
+    rather than with KeyboardInterrupt. Raises LoadError when the implementation cannot be loaded and
     UnknownName when an operation or a convention does not exist.
     """
     selection = Selection(None if operations is None else tuple(operations))
@@ -120,10 +130,11 @@ def identify(
     ]
     # What the implementation prints is no part of the answer.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        found = tuple(item for operation in chosen for item in _identified(implementation, operation))
-    kept = tuple(item for item in found if wanted is None or item.convention in wanted)
-    names = tuple(operation.name for operation in chosen)
-    return Identification(implementation.name, implementation.framework.name, kept, names)
+        asked = (_identified(implementation, operation) for operation in chosen)
+        found, interrupted = until_interrupted(asked, keeps=keeps_interrupted)
+    kept = tuple(item for items in found for item in items if wanted is None or item.convention in wanted)
+    names = tuple(operation.name for operation, _ in zip(chosen, found, strict=False))
+    return Identification(implementation.name, implementation.framework.name, kept, names, interrupted)
 
 
 def _identified(implementation: Implementation, operation: Operation) -> tuple[Identified, ...]:

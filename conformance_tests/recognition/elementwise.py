@@ -63,10 +63,11 @@ def factor_of(x: Array, y: Array, unit: float) -> float | None:
     at = int(np.argmax(np.abs(flat)))
     if flat[at] == 0.0:
         return None
-    factor = float(result[at] / flat[at])
-    if factor in (0.0, 1.0) or not agree(result, factor * flat, unit):
-        return None
-    return factor
+    # Where no such number is near, the trial may overflow.
+    with np.errstate(all="ignore"):
+        factor = float(result[at] / flat[at])
+        fits = factor not in (0.0, 1.0) and agree(result, factor * flat, unit)
+    return factor if fits else None
 
 
 def shift_of(x: Array, y: Array, unit: float) -> float | None:
@@ -74,8 +75,9 @@ def shift_of(x: Array, y: Array, unit: float) -> float | None:
     if x.size != y.size or x.size < _SEVERAL or not np.isfinite(x).all() or not np.isfinite(y).all():
         return None
     flat, result = x.ravel(), y.ravel()
-    amount = float(np.median(result - flat))
-    return amount if amount and agree(result, flat + amount, unit) else None
+    with np.errstate(all="ignore"):
+        amount = float(np.median(result - flat))
+        return amount if amount and agree(result, flat + amount, unit) else None
 
 
 def limits_of(x: Array, y: Array) -> tuple[float | None, float | None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.embeddings import (
@@ -132,7 +133,7 @@ def _attention_part(
     grouped = reading.group_count != reading.head_count
     role = "grouped_query_attention" if grouped else "multi_head_attention"
     conventions: dict[str, str | float | int | bool] = {"num_heads": reading.head_count}
-    words = [role, f"{reading.head_count} heads" + (f" on {reading.group_count}" if grouped else "")]
+    words = [role, counted(reading.head_count, "head") + (f" on {reading.group_count}" if grouped else "")]
     if one.kind == "cross_attention":
         words.insert(1, "across")
     if reading.setting is not None:

@@ -30,6 +30,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "only_first": list(comparison.only_first),
         "only_second": list(comparison.only_second),
         "notices": list(comparison.notices),
+        **({"interrupted": True} if comparison.interrupted else {}),
     }
     return {name: strict(value) for name, value in written.items()}
 

@@ -39,6 +39,9 @@ def identification_lines(identification: Identification, *, width: int, verbose:
         lines += [blank(), Text(convention.name, style="bold").append(f"   {convention.question}", style="dim")]
         for group in groups:
             lines += _group(group, width, verbose)
+    if identification.interrupted:
+        asked = counted(len(identification.operations), "operation")
+        lines += [blank(), Text(f"Interrupted after {asked}; the others were not asked about", style="yellow")]
     return [*lines, blank(), Text(summary(identification))]
 
 
@@ -53,6 +56,7 @@ def identification_as_json(identification: Identification) -> dict[str, Any]:
         "verdict": verdict if identification.operations else "error",
         "counts": _counts(identification),
         "conventions": [_item(item) for item in identification.conventions],
+        **({"interrupted": True} if identification.interrupted else {}),
     }
 
 

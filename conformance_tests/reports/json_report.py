@@ -48,6 +48,8 @@ def report_as_json(report: Report, *, all_laws: bool = False) -> dict[str, Any]:
         "not_declared": _not_declared(report.results),
         "laws": [_law(report, result) for result in _listed(report.results, all_laws)],
     }
+    if report.interrupted:
+        written["interrupted"] = True
     if isinstance(report, ModelReport):
         written |= model_as_json(report)
         written["laws"] = [

@@ -55,6 +55,16 @@ def changes(group: Sequence[Difference]) -> list[str]:
     return [_change(same) for same in alike(found, lambda one: of_any_layer(_what(one), _places(one)))]
 
 
+def corrections(group: Sequence[Difference]) -> list[str]:
+    """Return what the first model must change, where it is that which departs from the Transformer; else nothing."""
+    departing = [one for one in group if one.departs == "A" and one.own_a is not None]
+    if len(departing) < len(group):
+        return []
+    said = dict.fromkeys(one.own_a.sentence.rstrip(".") for one in departing if one.own_a is not None)
+    place = joined_places([placed(one.path_a, one.layer) for one in group if one.path_a]) or place_of(group)
+    return [f"{place}: {sentence}" for sentence in list(said)[:1]]
+
+
 def _change(same: Sequence[Difference]) -> str:
     said = _each_once([_what(one) for one in same])
     return said if _what(same[0]) == same[0].cause.change else f"{place_of(same)}: {said}"

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
     and_others,
     changes,
+    corrections,
     gathered,
     joined_places,
     listed,
@@ -77,6 +78,8 @@ def verdict_sentence(found: PortComparison) -> str:
     if found.differences:
         groups = gathered(found.differences)
         more = f"; {counted(len(groups) - 1, 'other difference')} below" if len(groups) > 1 else ""
+        if all(one.departs == "A" for one in groups[0]):
+            return f"{first} departs, and {second} does not, {_told(groups[0])}{more}"
         return f"{second} differs from {first} {_told(groups[0])}{more}"
     if found.verdict == "inside":
         inside = _told(gathered(found.inside)[0])
@@ -259,13 +262,22 @@ def _remarks(found: PortComparison, options: Options) -> Lines:
 
 
 def _changes(found: PortComparison, options: Options) -> Lines:
-    """Return what the second model must change, in one list."""
+    """Return what the second model must change, and what the first one where it is that which departs."""
     lines: Lines = []
-    for group in gathered(found.differences):
-        lines += [line for change in changes(group) for line in _item(plain(change, 500), options.width)]
-    if not lines:
-        return []
-    return [heading(f"To do as {plain(found.first)} does, {plain(found.second)} must change:"), *lines]
+    for title, wanted in to_change(found):
+        lines.append(heading(title))
+        lines += [line for change in wanted for line in _item(plain(change, 500), options.width)]
+    return lines
+
+
+def to_change(found: PortComparison) -> list[tuple[str, list[str]]]:
+    """Return lists of what must change, each with its title: in the second model, and where only the first departs."""
+    groups = gathered(found.differences)
+    of_first = [mended for group in groups for mended in corrections(group)]
+    of_second = [change for group in groups if not corrections(group) for change in changes(group)]
+    first, second = plain(found.first), plain(found.second)
+    titles = [(f"{first} must change:", of_first), (f"To do as {first} does, {second} must change:", of_second)]
+    return [(title, wanted) for title, wanted in titles if wanted]
 
 
 def _item(text: str, width: int) -> Lines:

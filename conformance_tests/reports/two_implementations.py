@@ -10,7 +10,7 @@ from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.conformance_tests.comparison.comparison import Comparison, ConventionPair, OperationComparison
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
-from veriformer.conformance_tests.reports.layout import Lines, blank, heading, paragraph
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
 
@@ -28,6 +28,7 @@ def comparison_page(comparison: Comparison, options: Options) -> Sequence[Table 
         *differing,
         *details(comparison, options),
         *only_one_has(comparison, options),
+        *notice_lines(comparison, options),
         blank(),
         *paragraph(summary(comparison), options.width),
     ]
@@ -140,6 +141,15 @@ def only_one_has(comparison: Comparison, options: Options) -> Lines:
     """Return the keywords, widths, dtypes and operations that only one of the two has, which are not compared."""
     sentences = what_one_has(comparison, everything=options.verbose)
     lines = [line for sentence in sentences for line in paragraph(sentence, options.width)]
+    return [blank(), *lines] if lines else []
+
+
+def notice_lines(comparison: Comparison, options: Options) -> Lines:
+    """Return what was taken for what, and what was not compared."""
+    lines: Lines = []
+    for number, notice in enumerate(comparison.notices):
+        label = "" if number else "Notices"
+        lines += entry(label, plain(notice, 600), options.width, indent=0, label_width=14, style="yellow")
     return [blank(), *lines] if lines else []
 
 

@@ -140,7 +140,8 @@ def run_check(target: object, options: RunOptions) -> Report:
         with _resumed_and_shared(run, target):
             report = run.report()
         # Looking for a mistake takes calls too.
-        return run.diagnosed(report) if options.diagnosis and not pace.is_spent() else report
+        wanted = options.diagnosis and not report.interrupted and not pace.is_spent()
+        return run.diagnosed(report) if wanted else report
     finally:
         implementation.close()
 

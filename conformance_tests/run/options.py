@@ -26,7 +26,8 @@ class RunOptions:
 
     `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
     many calls may be made in order to find a smaller case, None for the usual number. `asked` is what the user says of
-    the implementation from outside.
+    the implementation from outside. With `keeps_interrupted` an interrupt ends the run with a report on what was tried
+    until then, rather than with KeyboardInterrupt.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -42,6 +43,7 @@ class RunOptions:
     executor: Executor | WorkerPool | None = None
     resume: Path | str | RecordFile | None = None
     asked: Asked = NOTHING_ASKED
+    keeps_interrupted: bool = False
 
     def show(self, progress: Progress) -> None:
         """Report the progress of the run, if requested."""

@@ -27,6 +27,7 @@ class Report(Presented):
     `taken_as`: which functions were taken for which operations, where their names are others.
     `not_judged`: the public functions of a file that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are checked by their own names.
+    `interrupted`: an interrupt ended the run; what it left is not tried, and no mistake may have been looked for.
     """
 
     implementation: str
@@ -44,6 +45,7 @@ class Report(Presented):
     taken_as: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def counts(self) -> dict[str, int]:

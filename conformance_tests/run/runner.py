@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -35,9 +36,16 @@ from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.resuming.record import Record
 from veriformer.conformance_tests.run.survival import Survival
 from veriformer.conformance_tests.run.unanswered import without_unanswered
-from veriformer.conformance_tests.run.unfinished import diagnoses_unfinished, ended_early, searches_unfinished
+from veriformer.conformance_tests.run.unfinished import (
+    diagnoses_unfinished,
+    ended_early,
+    interrupted_after,
+    searches_unfinished,
+)
 from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS, Operation
+
+_INTERRUPTED = "the run was interrupted"
 
 
 class Run:
@@ -72,9 +80,7 @@ class Run:
         started = time.monotonic()
         chosen = [law for law in laws().values() if self.selection.includes(law.id)]
         self.implementation.framework.use_one_thread()
-        tried = {result.law.id: result for result in self._results(most_revealing_first(chosen))}
-        tried |= judged_under_others(self, chosen, tried)
-        tried |= self._smallest_of_derived(tried)
+        tried, interrupted = self._tried_until_interrupted(chosen)
         # Each refusal is the error of one law only.
         once = described_once([tried[law.id] for law in chosen if law.id in tried])
         results = tuple(map(self.with_reason, once))
@@ -97,7 +103,7 @@ class Run:
                 *printed_sentences(results),
                 *searches_unfinished(results),
                 *ended_early(len(chosen) - len(results)),
-                *self.pace.not_tried(results),
+                *([_interrupted_after(results)] if interrupted else self.pace.not_tried(results)),
                 *self.survival.notices(),
             ),
             stale=self.options.expected_failures.stale(self.implementation.name, results),
@@ -107,12 +113,38 @@ class Run:
             taken_as=self.implementation.taken_as,
             not_judged={**self.implementation.not_judged, **answered.not_judged},
             judged_alone=self.implementation.judged_alone,
+            interrupted=interrupted,
         )
+
+    def _tried_until_interrupted(self, chosen: list[Law]) -> tuple[dict[str, LawResult], bool]:
+        """Return the results by law, and whether an interrupt ended the run before all were tried."""
+        tried: dict[str, LawResult] = {}
+        try:
+            for result in self._results(most_revealing_first(chosen)):
+                tried[result.law.id] = result
+            tried |= judged_under_others(self, chosen, tried)
+            tried |= self._smallest_of_derived(tried)
+        except KeyboardInterrupt:
+            if not self.options.keeps_interrupted:
+                raise
+            return {law.id: self._left(law) for law in chosen} | tried, True
+        return tried, False
+
+    def _left(self, law: Law) -> LawResult:
+        """Return the result of a law that an interrupt left."""
+        reason = not_declared(self.implementation, law)
+        return LawResult(law.statement, "not_declared" if reason else "not_tried", reason=reason or _INTERRUPTED)
 
     def diagnosed(self, report: Report) -> Report:
         """Return the report with the diagnoses of the broken laws."""
         started = time.monotonic()
-        diagnoses = tuple(self.diagnoses(report.results))
+        try:
+            diagnoses = tuple(self.diagnoses(report.results))
+        except KeyboardInterrupt:
+            if not self.options.keeps_interrupted:
+                raise
+            said = "interrupted while the mistake was looked for, so that none is named"
+            return replace(report, interrupted=True, notices=(*report.notices, said))
         return replace(
             report,
             diagnoses=diagnoses,
@@ -326,6 +358,11 @@ class Run:
     def _seed(self, law: Law) -> int:
         # The law's id is part of it, so that a law sees the same cases whichever others are selected.
         return zlib.crc32(f"{self.selection.seed}:{law.id}".encode())
+
+
+def _interrupted_after(results: Iterable[LawResult]) -> str:
+    statuses = Counter(result.status for result in results if result.status != "not_declared")
+    return interrupted_after(statuses.total() - statuses["not_tried"], statuses.total())
 
 
 # How a run tries laws, here or in workers; the number counts the declared laws of the run, with those already known.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.core.work import RUNAWAY_SECONDS
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
@@ -28,6 +29,13 @@ def diagnoses_unfinished(diagnoses: Iterable[Diagnosis], reason: str = "") -> li
     names = ", ".join(diagnosis.operation for diagnosis in diagnoses if diagnosis.cut_short)
     why = f"because {reason}" if reason else _SLOW
     return [*problems, *([f"the search for the mistake in {names} was stopped {why}"] if names else [])]
+
+
+def interrupted_after(tried: int, total: int) -> str:
+    """Return the sentence about a run that an interrupt ended."""
+    return (
+        f"interrupted after {tried:,} of {counted(total, 'law')}; the others were not tried, which says nothing of them"
+    )
 
 
 def ended_early(number: int) -> list[str]:

@@ -213,3 +213,13 @@ def test_a_budget_is_a_number_of_seconds(run: Run, budget: str) -> None:
     status, _, err = run("check", "numpy", "--budget", budget)
     assert status == 2
     assert "is not a finite number of seconds above 0" in err
+
+
+@pytest.mark.parametrize("command", ["check", "compare", "identify"])
+def test_help_has_examples_within_two_screens(command, run):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    lines = out.splitlines()
+    first = lines.index("  Examples:") + 1
+    assert all(line.startswith(f"    veriformer {command} ") for line in lines[first : first + 3])
+    assert len(lines) <= 80

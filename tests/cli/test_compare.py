@@ -73,6 +73,23 @@ def test_a_mistake_is_shown_beside_what_is_expected(run: Run) -> None:
     assert labels.index("expected") < labels.index("original.py") < labels.index("wrong.py")
 
 
+@pytest.mark.parametrize(("first", "second"), [("wrong.py", "original.py"), ("original.py", "wrong.py")])
+def test_the_file_at_fault_is_named_in_both_orders(run: Run, first: str, second: str) -> None:
+    status, out, _ = run(first, second, "--operation", "softmax")
+    assert status == 1
+    assert "✗ softmax   wrong.py is wrong" in out
+    assert "original.py is wrong" not in out and "original.py must change" not in out
+
+
+def test_what_is_not_compared_is_named(run: Run, tmp_path: Path) -> None:
+    others = "\ndef helper(x, y):\n    return x\n\nclass Block:\n    def forward(self, x):\n        return x\n"
+    (tmp_path / "more.py").write_text(ORIGINAL + others)
+    _, out, _ = run("more.py", "more.py", "--operation", "softmax")
+    said = " ".join(out.split())
+    assert "more.py: not compared: helper (veriformer check more.py says why)" in said
+    assert "more.py: not compared: Block" in said and "veriformer compare more.py:Block more.py:Block" in said
+
+
 def test_one_that_hangs_is_not_judged(run: Run) -> None:
     for arguments in (("original.py", "hanging.py"), ("hanging.py", "original.py")):
         status, out, err = run(*arguments, "--operation", "softmax", "--time-limit", "0.5")

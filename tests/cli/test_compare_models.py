@@ -69,6 +69,29 @@ def test_a_model_that_differs(run: Run, tmp_path: Path) -> None:
     assert [weight["relation"] for weight in written["weights"]].count("transposed") == 1
 
 
+def test_two_files_are_their_models(run: Run, tmp_path: Path) -> None:
+    text = EXAMPLE.read_text()
+    (tmp_path / "wrong.py").write_text(text)
+    (tmp_path / "right.py").write_text(text.replace("math.sqrt(width)", "math.sqrt(width // self.heads)"))
+    status, printed, _ = run("right.py", "wrong.py")
+    assert status == 1
+    assert " ".join(printed.split()).startswith("wrong.py:GPT differs from right.py:GPT in h.[0–2].attn")
+    assert "To do as right.py:GPT does, wrong.py:GPT must change:" in printed
+    status, printed, _ = run("wrong.py", "right.py")
+    assert status == 1
+    assert " ".join(printed.split()).startswith("wrong.py:GPT departs, and right.py:GPT does not, in h.[0–2].attn")
+    assert "wrong.py:GPT must change:" in printed and "right.py:GPT must change" not in printed
+
+
+def test_a_file_of_several_models_names_them(run: Run, tmp_path: Path) -> None:
+    more = "\n\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
+    (tmp_path / "two.py").write_text(EXAMPLE.read_text() + more)
+    status, _, error = run("two.py", "model.py")
+    assert status == 2
+    assert "models are compared by their names: two.py:Other, two.py:GPT; " in error
+    assert error.rstrip().endswith("models are compared by their names: model.py:build")
+
+
 def test_inputs_of_a_file(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "tokens.npz", np.arange(6).reshape(1, 6))
     status, printed, _ = run("model.py:build", "model.py:build", "--inputs", "tokens.npz")

@@ -62,6 +62,45 @@ def test_what_is_done_is_shown_as_done(folder: Path) -> None:
     assert learn("hint", "practice_shapes", folder).return_value == 0
 
 
+def test_a_course_that_is_not_done_is_status_one(folder: Path) -> None:
+    assert learn("check", folder).return_value == 1
+    answers = 'd_k = "64"\nw_q = "1024, 64"\nw_v = "1024, 64"\nscores = "128, 128"\n'
+    (folder / "practice_shapes.toml").write_text(answers)
+    assert learn("check", folder).return_value == 1
+
+
+def test_what_to_begin_with_is_what_comes_next(tmp_path: Path) -> None:
+    output = learn("new", tmp_path / "mine").output
+    following = next(line for line in learn("--dir", tmp_path / "mine").output.splitlines() if "→" in line)
+    name = following.split()[1]
+    assert f"Begin with {tmp_path / 'mine' / name}." in output
+    assert output.rstrip().endswith(f"veriformer learn check {tmp_path / 'mine'} {name}")
+
+
+def test_the_command_in_an_exercise_is_right_where_the_course_was_written(folder: Path) -> None:
+    for name, id_ in (("softmax.py", "softmax"), ("practice_shapes.toml", "practice_shapes")):
+        (line,) = [one for one in (folder / name).read_text().splitlines() if "veriformer learn check" in one]
+        words = line.partition("veriformer learn ")[2].partition("   (")[0].split()
+        assert words == ["check", str(folder), id_]
+        assert learn(*words).return_value == 1
+
+
+def test_a_folder_of_folders_has_a_student_in_each(tmp_path: Path) -> None:
+    rubric, grades, junit = (tmp_path / name for name in ("rubric.toml", "grades.json", "grades.xml"))
+    rubric.write_text("[exercises.practice_shapes]\npoints = 4\n")
+    answers = 'd_k = "64"\nw_q = "1024, 64"\nw_v = "1024, 64"\nscores = "128, 128"\n'
+    for student, text in (("ada", answers), ("bob", answers.replace("128", "64"))):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "practice_shapes.toml").write_text(text)
+    (tmp_path / "class" / "notes").mkdir()
+    result = learn("grade", tmp_path / "class", "--rubric", rubric, "--json", grades, "--junit", junit)
+    assert result.return_value == 1
+    assert result.output.rstrip().endswith("ada   4 of 4 points\nbob   0 of 4 points")
+    written = json.loads(grades.read_text())
+    assert [(one["folder"], one["points"], one["of"]) for one in written["students"]] == [("ada", 4, 4), ("bob", 0, 4)]
+    assert junit.read_text().count("<testsuite ") == 2
+
+
 def test_what_does_not_exist_gets_a_sentence(folder: Path, tmp_path: Path) -> None:
     assert "veriformer learn new" in refused("check", tmp_path / "none")
     assert "did you mean 'softmax'" in refused("hint", "sofmax", folder)

@@ -39,7 +39,9 @@ def test_the_first_model_departs(tokens: Any, mistake: dict[str, Any], name: str
     assert {one["departs"] for one in ports_as_json(found)["departures"]} == {"A"}
     report = " ".join(line.plain for line in port_lines(found, Options(width=1000)))
     assert "it is A that departs here" in report
-    assert "or mend A" in report
+    assert report.startswith(f"{found.first} departs, and {found.second} does not, in ")
+    assert f"{found.first} must change:" in report
+    assert f"{found.second} must change" not in report
 
 
 def test_the_second_model_departs(ported: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from veriformer import reference
@@ -15,7 +17,7 @@ from veriformer.conformance_tests.recognition.agreement import (
     distance,
     unit_of,
 )
-from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of
+from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of, shift_of
 
 X = np.random.default_rng(0).normal(size=(5, 40)) * 2.0
 
@@ -119,3 +121,11 @@ def test_a_factor(factor: float) -> None:
 @pytest.mark.parametrize("y", (X, 0.0 * X, X + 1e-9, X * np.linspace(1, 2, 40)))
 def test_no_factor(y: np.ndarray) -> None:
     assert factor_of(X, y, DOUBLE) is None
+
+
+def test_a_factor_or_a_shift_beyond_what_a_number_holds_is_none_and_warns_of_nothing() -> None:
+    large = np.array([1e308, -1e308, 1e308, 1e307, 5e307, -3e307, 2e307, 1e308])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert factor_of(large * 1e-310, large, DOUBLE) is None
+        assert shift_of(large, -large, DOUBLE) is None

@@ -27,13 +27,14 @@ from veriformer.conformance_tests.reports.layers import placed
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.reports.port_places import (
     changes,
+    corrections,
     gathered,
     joined_places,
     place_of,
     sentences,
     weights_alike,
 )
-from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike, weights_sentence
+from veriformer.conformance_tests.reports.ports import counts_sentence, pairs_alike, to_change, weights_sentence
 
 _LONGEST = 1000
 _MOST_WEIGHTS = 40
@@ -56,7 +57,7 @@ def port_sections(found: PortComparison) -> list[Section]:
         Section("parts", "The parts side by side", tuple(_parts(found))),
         Section("weights", "Weights", tuple(_weights(found))),
         Section("situations", "In other situations", tuple(_situations(found))),
-        Section("changes", f"What {plain(found.second)} must change", tuple(_changes(found, groups))),
+        Section("changes", "What must change", tuple(_changes(found))),
     ]
     return [section for section in sections if section.blocks]
 
@@ -101,9 +102,10 @@ def _card_blocks(group: Sequence[Difference], said: Sequence[str]) -> Iterator[B
     labels = ("module", "file", "code")
     rows = tuple((label, first, second) for label, first, second in zip(labels, *sides, strict=True) if first or second)
     yield Table("", ("", "A", "B"), rows)
-    wanted = [plain(change, _LONGEST) for change in changes(group)]
+    of_first = corrections(group)
+    wanted = [plain(change, _LONGEST) for change in of_first or changes(group)]
     if wanted:
-        yield Bullets(tuple(wanted), "To change in B")
+        yield Bullets(tuple(wanted), f"To change in {'A' if of_first else 'B'}")
     yield from mistake_blocks(one.cause.name)
 
 
@@ -163,7 +165,6 @@ def _situations(found: PortComparison) -> Iterator[Block]:
         yield Table("", ("situation", "outcome", "what was found"), rows)
 
 
-def _changes(found: PortComparison, groups: Sequence[Sequence[Difference]]) -> Iterator[Block]:
-    wanted = tuple(plain(change, _LONGEST) for group in groups for change in changes(group))
-    if wanted:
-        yield Bullets(wanted, f"To do as {plain(found.first)} does, {plain(found.second)} must change:")
+def _changes(found: PortComparison) -> Iterator[Block]:
+    for title, wanted in to_change(found):
+        yield Bullets(tuple(plain(change, _LONGEST) for change in wanted), title)

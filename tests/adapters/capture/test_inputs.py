@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from veriformer.adapters.capture.inputs import Candidate, NoInputsFit, candidates, first_that_runs, vocabulary
+from veriformer.adapters.capture.inputs import (
+    Candidate,
+    NoInputsFit,
+    candidates,
+    first_that_runs,
+    inputs_example,
+    vocabulary,
+)
 
 
 def shapes_seen(shapes, called, first_input=0):
@@ -206,3 +213,27 @@ def test_queries_keys_and_values_are_three_arrays_in_whichever_order():
 def test_a_key_without_a_query_is_a_source_of_random_numbers():
     first = next(candidates({"w": (24, 24)}, lambda x, key: None))
     assert first.arguments[1] is None
+
+
+def test_a_mask_of_the_keys_is_tried_as_numbers_and_as_truth_values():
+    def forward(tokens, attention_mask):
+        assert attention_mask.shape == tokens.shape
+        return wanted(attention_mask)
+
+    for kind in (np.int64, np.bool_):
+
+        def wanted(mask, kind=kind):
+            assert mask.dtype == kind
+
+        shapes = {"embed.weight": (50, 24)}
+        chosen, _ = first_that_runs(candidates(shapes, forward), lambda one: forward(*one.arguments, **one.keywords))
+        assert chosen.description.endswith("with a mask of that shape")
+
+
+def test_an_example_names_the_arguments_of_the_model():
+    def forward(self, tokens, flavour, *more, scale=1.0, **others):
+        return tokens
+
+    text = inputs_example(forward, 1)
+    assert text.splitlines()[-2:] == ["  def inputs():", '      return {"tokens": ..., "flavour": ...}']
+    assert inputs_example(None) == ""

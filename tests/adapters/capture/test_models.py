@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from veriformer.adapters.capture.captured import capture_model
 from veriformer.adapters.capture.models import find_model, framework_of, load_model
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel
 
@@ -269,3 +270,16 @@ def test_no_framework_is_imported():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split("\n")[:2] == ["NotAModel", "[]"]
+
+
+def test_a_module_without_a_forward_method(file):
+    class NoForward(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+
+    with pytest.raises(CaptureError, match=r"^NoForward has no forward method; write it"):
+        capture_model(NoForward, seed=0)
+    module = NoForward()
+    module.forward = module.inner.forward
+    assert capture_model(module, seed=0).outputs

@@ -24,6 +24,7 @@ class Report(Presented):
     `stale`: a sentence for each expected failure that no longer occurs; these count as violations.
     `derived`: the operations that the framework derives from another by differentiation, and that other.
     `diagnoses`: one entry for each operation that breaks laws.
+    `taken_as`: the operations that functions of other names or forms were taken for, by the names of the functions.
     `not_judged`: the public functions of a file that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are checked by their own names.
     """
@@ -40,6 +41,7 @@ class Report(Presented):
     source: str | None = None
     derived: Mapping[str, str] = field(default_factory=dict)
     diagnoses: tuple[Diagnosis, ...] = ()
+    taken_as: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
 

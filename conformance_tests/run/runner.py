@@ -100,6 +100,7 @@ class Run:
             seconds=time.monotonic() - started,
             source=self.implementation.source,
             derived=self.implementation.derived,
+            taken_as=self.implementation.taken_as,
             not_judged=self.implementation.not_judged,
             judged_alone=self.implementation.judged_alone,
         )

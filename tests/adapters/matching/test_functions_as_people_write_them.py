@@ -184,3 +184,13 @@ def test_a_gated_network_whose_activation_is_its_own(loaded):
     assert "`b` is the gate" in loaded(TORCH + exchanged).notices[0]
     wrong = exchanged.replace("a, b, c", "w_gate, w_up, w_down").replace("@ a", "@ w_gate").replace("@ b", "@ w_up")
     assert "is the gate" not in loaded(TORCH + wrong.replace("@ c", "@ w_down")).notices[0]
+
+
+@pytest.mark.parametrize(
+    "sharp", ["torch.sigmoid(1.702 * a)", "(1 + torch.tanh(0.7978845608 * (a + 0.044715 * a**3))) / 2"]
+)
+def test_a_gated_network_with_another_form_of_gelu(loaded, sharp):
+    text = f"def ffn(x, w_gate, w_up, w_down):\n    a = x @ w_gate\n    return (a * {sharp} * (x @ w_up)) @ w_down\n"
+    found = loaded(TORCH + text.replace("def ffn", "def geglu"))
+    assert found.fixed_values["gated_feed_forward.activation"] == "gelu"
+    assert "no known form" not in found.notices[0]

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from veriformer.adapters import declarations
+from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
 from veriformer.adapters.matching.matching import Match, Matched, fits_as_written, functions_of, matched
+from veriformer.adapters.matching.names import parameters_of
 from veriformer.adapters.matching.picks import Pick
+from veriformer.adapters.matching.sources import taken
 from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
@@ -40,7 +42,8 @@ class Offer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was taken for what, a sentence for each function of another name or another form."""
-        return tuple(one.sentence for one in self.matches if one.name != one.operation or one.description)
+        told = (one for one in self.matches if one.name != one.operation or one.description or not one.exact)
+        return tuple(one.sentence for one in told)
 
 
 def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
@@ -115,7 +118,22 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     """
     if not OPERATIONS[name].also_called:
         return True
+    if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
+        return False
     return declared is not None or frameworks_used(function) in ((), ("numpy",))
+
+
+def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
+    """Return whether all that a function must be given has a name by which another interface calls it.
+
+    Then it is written for that, and what it takes is no mistake. A number that it needs and the operation lacks is one.
+    """
+    record, takings = OPERATIONS[name], parameters_of(function)
+    if takings is None or signatures.misspelt_keywords(function, record):
+        return False
+    found = taken(name, takings, by_order=False)
+    known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
+    return all(one.name in known for one in takings)
 
 
 def _mapping_in(found: object, functions: Functions) -> dict[str, str]:

@@ -87,7 +87,11 @@ def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:
     activation = form.fixed_values.get(f"{operation}.activation")
     if activation is not None:
         given["activation"] = activation
-    return probe_of(operation, sizes, **given)
+    probe = probe_of(operation, sizes, **given)
+    if f"{operation}.context" in form.limitations:
+        # Without a context of its own, an attention attends to what asks.
+        return probe.with_argument("context", probe.arguments["x"])
+    return probe
 
 
 def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iterator[tuple[Form, dict[str, int]]]:
@@ -113,8 +117,10 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         yield from special.FORMS[operation](form, found, framework)
         return
     forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
-    if any(role.startswith("weights.") for role in found.roles.values()):
-        forms.append(replace(form, sources=with_matrices_turned(found).sources, words=("matrices (out, in)",)))
+    if found.held or any(role.startswith("weights.") for role in found.roles.values()):
+        forms.append(
+            replace(form, sources=with_matrices_turned(operation, found).sources, words=("matrices (out, in)",))
+        )
     for one in forms:
         yield from _of_one_activation(operation, special.limited(operation, one, found))
 
@@ -229,7 +235,10 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         if result is None or result.shape != masked.expected.shape:
             continue
         if is_near(result, masked.expected):
-            return one
+            if trials.result(one, probe.with_argument("mask", special.drawn_mask(lengths)[0, 0])) is not None:
+                return one
+            # A mask of two axes has to be made whole for such a function.
+            continue
         likeness = trials.likeness(one, masked, result)
         if likeness > likest + 1e-9:
             best, likest = one, likeness

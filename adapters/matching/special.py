@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,9 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
 }
 # A name that a function gives its table of cosines or sines.
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
+
+# A name that a function gives its table of complex numbers.
+_COMPLEX = ("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal")
 
 
 def limited(operation: str, form: Form, found: Taken) -> Form:
@@ -134,7 +138,7 @@ def exchanged(form: Form, found: Taken) -> Iterator[Form]:
 
 def takes_tables(found: Taken) -> bool:
     """Return whether a function is given tables of cosines and sines."""
-    return not {*_COS, *_SIN}.isdisjoint(_folded(found.sources))
+    return not {*_COS, *_SIN, *_COMPLEX}.isdisjoint(_folded(found.sources))
 
 
 def _folded(names: Iterable[str]) -> dict[str, str]:
@@ -145,9 +149,12 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
     """Yield the forms of a rotation: by positions, by tables of cosines and sines, or by the place of each row."""
     names = _folded(form.sources)
     cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
+    table = next((names[one] for one in _COMPLEX if one in names), None)
     if cos is not None and sin is not None:
         yield from _by_tables(form, cos, sin, framework)
-    elif "positions" not in found.missing or not {"freqscis", "freqs", "cis", "freqcis"} & set(names):
+    elif table is not None and framework.name in ("torch", "jax", "numpy"):
+        yield _by_complex_table(form, table, framework)
+    else:
         yield form
 
 
@@ -168,6 +175,24 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
                 sources[other] = form.sources[_turned(form)]
             features = tuple(dict.fromkeys((*form.features, "base")))
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
+
+
+def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form:
+    """Return the form of a rotation that multiplies pairs by complex numbers of a table (L, D/2)."""
+    other = next((name for name in form.sources if folded(name) in ("k", "key", "xk")), None)
+    cos, sin = (_table(one, "half", 2, framework) for one in (np.cos, np.sin))
+
+    def of(arguments: Arguments) -> Any:
+        real, imaginary = cos(arguments), sin(arguments)
+        if framework.name == "torch":
+            return sys.modules["torch"].complex(real, imaginary)
+        return real + 1j * imaginary
+
+    sources = {**form.sources, table: of}
+    if other is not None:
+        sources[other] = form.sources[_turned(form)]
+    features = tuple(dict.fromkeys((*form.features, "base")))
+    return replace(form, sources=sources, features=features, words=("table of complex numbers (L, D/2)",))
 
 
 def _turned(form: Form) -> str:

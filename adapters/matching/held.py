@@ -26,7 +26,10 @@ class Held(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what is held under a name, or the default."""
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

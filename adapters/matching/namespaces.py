@@ -81,7 +81,7 @@ def broadcast(array: Any, shape: Sequence[int]) -> Any:
 
 
 def rolled(array: Any, axis: int) -> Any:
-    """Return an array whose last entries along its first or last axis come first; as it is where no index can say so."""
+    """Return an array whose last entry along an axis, the first or the last, comes first; as it is where it cannot."""
     if _root(array) in ("tensorflow", "mlx", "tinygrad"):
         return array
     length = shape_of(array)[axis]

@@ -64,7 +64,7 @@ def form_of(
             # What answers for more axes at once is not given fewer.
             continue
         probe = _probe(operation, sizes, form)
-        for answered, result in trials.forms(form, probe):
+        for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name))
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
@@ -80,6 +80,17 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def _wrong_ones_first(
+    operation: str, results: Iterator[tuple[Form, np.ndarray]], probe: Probe
+) -> Iterable[tuple[Form, np.ndarray]]:
+    """Return the results of a rotation of queries and keys, given the same, without the right one of a wrong pair."""
+    found = list(results) if operation == "rotary_embedding" else []
+    if len(found) != len(("query", "key")) or not special.turns_keys(found[0][0]):
+        return found or results
+    wrong = [one for one in found if not probe.is_answered_by(one[1])]
+    return wrong or found
 
 
 def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import negated, shape_of
@@ -188,11 +189,23 @@ def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form
             return sys.modules["torch"].complex(real, imaginary)
         return real + 1j * imaginary
 
-    sources = {**form.sources, table: of}
+    turned = _turned(form)
+    sources = {**form.sources, table: of, turned: partial(_side_by_side, form.sources[turned])}
     if other is not None:
-        sources[other] = form.sources[_turned(form)]
+        sources[other] = sources[turned]
     features = tuple(dict.fromkeys((*form.features, "base")))
     return replace(form, sources=sources, features=features, words=("table of complex numbers (L, D/2)",))
+
+
+def turns_keys(form: Form) -> bool:
+    """Return whether a rotation is given keys beside its queries."""
+    return not {"k", "key", "xk"}.isdisjoint(_folded(form.sources))
+
+
+def _side_by_side(source: Source, arguments: Arguments) -> Any:
+    """Return an array whose pairs lie side by side in memory, as torch needs them for complex numbers."""
+    array = source(arguments)
+    return array.contiguous() if hasattr(array, "contiguous") else array
 
 
 def _turned(form: Form) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import special
+from veriformer.adapters.matching import by_query, special
 from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
@@ -253,6 +253,27 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         likeness = trials.likeness(one, masked, result)
         if likeness > likest + 1e-9:
             best, likest = one, likeness
+    return _with_smaller_mask(trials, form, parameter, masked) if best is form else best
+
+
+def _with_smaller_mask(trials: Trials, form: Form, parameter: str, masked: Probe) -> Form:
+    """Return the form with a mask of fewer axes than the logits; the form itself where it takes none."""
+    fixed = form.fixed_values.get(f"{form.operation}.is_causal")
+    if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
+        return form
+    best, likest = form, 0.0
+    for shape, axes in by_query.MASKS.items():
+        for encoding in KINDS:
+            one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+            one = replace(one, layout=by_query.ByQuery(form.layout, axes))
+            result = trials.result(one, masked)
+            if result is None or result.shape != masked.expected.shape:
+                continue
+            if is_near(result, masked.expected):
+                return one
+            likeness = trials.likeness(one, masked, result)
+            if likeness > likest + 1e-9:
+                best, likest = one, likeness
     return best
 
 

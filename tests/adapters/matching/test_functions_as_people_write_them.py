@@ -277,8 +277,29 @@ def test_matrices_out_in_with_biases_that_must_be_given(loaded):
     )
     notice = loaded(TORCH + text).notices[0]
     assert notice == "multi_head_attention is judged as multi_head_attention: matrices (out, in)"
+    assert "multi_head_attention_backward" not in loaded(TORCH + text).operations
 
 
 def test_a_parameter_that_nothing_explains_stays_a_mistake_of_the_signature(loaded):
     found = loaded("import numpy as np\ndef softmax(x, axis, mystery):\n    return x\n")
     assert found.taken_as == {}
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ("masked_fill(mask[:, None, None, :], -math.inf)", "(B, S), True is hidden"),
+        ("masked_fill(mask[:, None, None, :] == 0, -1e9)", "(B, S), True may be attended"),
+        ("masked_fill(~mask.unsqueeze(1), -1e9)", "(B, L, S), True may be attended"),
+        ("add(mask[:, None, None, :].mul(1.0))", "(B, S), added, −∞ is hidden"),
+    ],
+)
+def test_masks_of_fewer_axes(loaded, mask, words):
+    found = loaded(attention(mask=f"scores = scores if mask is None else scores.{mask}"))
+    assert f"`mask`: {words}" in found.notices[0]
+    query = torch_array(2, 3, 5, 4)
+    visible = torch_array(5, 5) > 0
+    visible.fill_diagonal_(True)
+    result = found.operations["scaled_dot_product_attention"](query, query, query, mask=visible)
+    weights = (query @ query.mT / 2).masked_fill(~visible, float("-inf")).softmax(-1)
+    assert (result - weights @ query).abs().max() < 1e-5

@@ -190,7 +190,7 @@ def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form
         return real + 1j * imaginary
 
     turned = _turned(form)
-    sources = {**form.sources, table: of, turned: partial(_side_by_side, form.sources[turned])}
+    sources: dict[str, Source] = {**form.sources, table: of, turned: partial(_side_by_side, form.sources[turned])}
     if other is not None:
         sources[other] = sources[turned]
     features = tuple(dict.fromkeys((*form.features, "base")))

@@ -131,6 +131,9 @@ def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
     record, takings = OPERATIONS[name], parameters_of(function)
     if takings is None or signatures.misspelt_keywords(function, record):
         return False
+    if any(one.name in record.features and not one.has_default for one in takings):
+        # It is written to the interface, and lacks the default that this has there.
+        return False
     found = taken(name, takings, by_order=False)
     known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
     return all(one.name in known for one in takings)

@@ -303,3 +303,8 @@ def test_masks_of_fewer_axes(loaded, mask, words):
     result = found.operations["scaled_dot_product_attention"](query, query, query, mask=visible)
     weights = (query @ query.mT / 2).masked_fill(~visible, float("-inf")).softmax(-1)
     assert (result - weights @ query).abs().max() < 1e-5
+
+
+def test_a_keyword_of_the_interface_without_its_default_stays_a_mistake_of_the_signature(loaded):
+    text = "def scaled_dot_product_attention(query, key, value, *, mask):\n    return value[..., :1, :] + 0 * query\n"
+    assert loaded("import numpy as np\n" + text).taken_as == {}

@@ -127,6 +127,7 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
         and not hasattr(found, backward.name)
         and set(named_gradients(backward)) <= keyword_names(operations[backward.forward])
         and getattr(found, f"{backward.forward}_backward", _DERIVED) is not None
+        and getattr(operations[backward.forward], "has_all_gradients", True)
     }
     together = {**operations, **derived}
     return MappingProxyType({name: together[name] for name in OPERATIONS if name in together})

@@ -24,7 +24,9 @@ from veriformer.adapters.matching.matching import (
     matched,
 )
 from veriformer.adapters.matching.modules import functions_of_classes
+from veriformer.adapters.matching.names import parameters_of
 from veriformer.adapters.matching.picks import Pick
+from veriformer.adapters.matching.sources import taken
 from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
@@ -50,7 +52,8 @@ class Offer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was taken for what, a sentence for each function of another name or another form."""
-        return tuple(one.sentence for one in self.matches if one.name != one.operation or one.description)
+        told = (one for one in self.matches if one.name != one.operation or one.description or not one.exact)
+        return tuple(one.sentence for one in told)
 
 
 def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
@@ -141,9 +144,27 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     """
     if not OPERATIONS[name].also_called:
         return True
+    if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
+        return False
     if declared is not None:
         return True
     return frameworks_used(function) in ((), ("numpy",)) and not is_of_another_interface(function, name)
+
+
+def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
+    """Return whether all that a function must be given has a name by which another interface calls it.
+
+    Then it is written for that, and what it takes is no mistake. A number that it needs and the operation lacks is one.
+    """
+    record, takings = OPERATIONS[name], parameters_of(function)
+    if takings is None or signatures.misspelt_keywords(function, record):
+        return False
+    if any(one.name in record.features and not one.has_default for one in takings):
+        # It is written to the interface, and lacks the default that this has there.
+        return False
+    found = taken(name, takings, by_order=False)
+    known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
+    return all(one.name in known for one in takings)
 
 
 def _mapping_in(found: object, functions: Functions) -> dict[str, str]:

@@ -89,6 +89,11 @@ class Adopted:
         """How it is called."""
         return self._form
 
+    @property
+    def has_all_gradients(self) -> bool:
+        """Whether each argument of the operation reaches the function; a context that is x has none."""
+        return f"{self._form.operation}.context" not in self._form.limitations
+
     def __getattr__(self, name: str) -> Any:
         # What is compiled has attributes that tell; those of Python's own are this object's.
         if name.startswith("__") or name in ("_function", "_form", "_record"):

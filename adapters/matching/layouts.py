@@ -142,6 +142,10 @@ def _samples_before_lengths(array: Any, shape: Sequence[int]) -> Any:
     return _unflattened(transposed(array, (1, 0, 2)), shape)
 
 
+def _as_given(array: Any) -> Any:
+    return array
+
+
 def of_heads(names: tuple[str, ...]) -> list[Layout]:
     """Return the layouts of arrays that have samples, heads, lengths and widths, the commonest first."""
     return [
@@ -159,6 +163,8 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         OneByOne("(L, D), one head", 2, names, 2),
         Changed("(B, L, H·D)", 3, names, _flattened, _unflattened),
         Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),
+        Changed("(B, H, L, D), its result (B, L, H, D)", 4, names, _as_given, lambda array, _: _exchanged(array)),
+        Changed("(B, H, L, D), its result (B, L, H·D)", 4, names, _as_given, _unflattened),
     ]
 
 

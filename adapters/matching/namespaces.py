@@ -80,6 +80,16 @@ def broadcast(array: Any, shape: Sequence[int]) -> Any:
     return _module(array).broadcast_to(array, tuple(shape))
 
 
+def rolled(array: Any, axis: int) -> Any:
+    """Return an array whose last entry along an axis, the first or the last, comes first; as it is where it cannot."""
+    if _root(array) in ("tensorflow", "mlx", "tinygrad"):
+        return array
+    length = shape_of(array)[axis]
+    order = [(place - 1) % length for place in range(length)]
+    order = order if _root(array) == "torch" else _module(array).asarray(order, dtype=int)
+    return array[order] if axis == 0 else array[..., order]
+
+
 def negated(condition: Any) -> Any:
     """Return the opposite truth values."""
     return condition == False  # noqa: E712  mlx and tinygrad have no other way in common

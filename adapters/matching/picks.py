@@ -24,6 +24,8 @@ class Pick:
         if self.kind == "both":
             # What a rotation makes of −2x is exactly −2 times what it makes of x.
             returned = 0.5 * returned[0] - 0.25 * returned[1]
+        elif self.kind == "turned":
+            returned = -0.5 * returned[self.at]
         elif self.kind == "member":
             returned = returned[self.at]
         elif self.kind == "attribute":
@@ -46,10 +48,10 @@ class Pick:
 def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False) -> Iterator[tuple[Pick, Any]]:
     """Yield the arrays in what a function returned, each with the way to it.
 
-    `both` takes two arrays of one shape together, and neither alone.
+    `both` are two arrays of one shape, what a rotation makes of x and of −2x.
     """
     if both and _is_pair(returned, is_array):
-        yield Pick("both"), returned[0]
+        yield from ((Pick("member", 0), returned[0]), (Pick("turned", 1), returned[1]))
     elif is_array(returned):
         yield Pick(), returned
     elif isinstance(returned, Mapping):

@@ -44,6 +44,8 @@ _CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "causal_mask": ({"causal_alignment": "bottom_right"},),
     "rms_norm": ({"gain": "one_plus_gamma"},),
     "gelu": ({"form": "tanh"}, {"form": "sigmoid"}),
+    "feed_forward": ({"gelu_form": "tanh"}, {"gelu_form": "sigmoid"}),
+    "gated_feed_forward": ({"gelu_form": "tanh"}, {"gelu_form": "sigmoid"}),
 }
 # An entry of a result may differ by this much of the largest one: GELU's two forms differ by less.
 _NEAR = 2e-3

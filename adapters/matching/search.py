@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import special
+from veriformer.adapters.matching import by_query, special
 from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
@@ -63,7 +63,7 @@ def form_of(
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form)
-        for answered, result in trials.forms(form, probe):
+        for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name))
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
@@ -81,12 +81,28 @@ def form_of(
     return None, trials.failure or "it returns no array"
 
 
+def _wrong_ones_first(
+    operation: str, results: Iterator[tuple[Form, np.ndarray]], probe: Probe
+) -> Iterable[tuple[Form, np.ndarray]]:
+    """Return the results of a rotation of queries and keys: the wrong one of the two, else both together."""
+    found = list(results) if operation == "rotary_embedding" else []
+    if len(found) != len(("query", "key")) or not found[0][0].turns_both:
+        return found or results
+    wrong = [one for one in found if not probe.is_answered_by(one[1])]
+    first, result = found[0]
+    return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
+
+
 def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:
     given: dict[str, Any] = {}
     activation = form.fixed_values.get(f"{operation}.activation")
     if activation is not None:
         given["activation"] = activation
-    return probe_of(operation, sizes, **given)
+    probe = probe_of(operation, sizes, **given)
+    if f"{operation}.context" in form.limitations:
+        # Without a context of its own, an attention attends to what asks.
+        return probe.with_argument("context", probe.arguments["x"])
+    return probe
 
 
 def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iterator[tuple[Form, dict[str, int]]]:
@@ -112,8 +128,10 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         yield from special.FORMS[operation](form, found, framework)
         return
     forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
-    if any(role.startswith("weights.") for role in found.roles.values()):
-        forms.append(replace(form, sources=with_matrices_turned(found).sources, words=("matrices (out, in)",)))
+    if found.held or any(role.startswith("weights.") for role in found.roles.values()):
+        forms.append(
+            replace(form, sources=with_matrices_turned(operation, found).sources, words=("matrices (out, in)",))
+        )
     for one in forms:
         yield from _of_one_activation(operation, special.limited(operation, one, found))
 
@@ -238,10 +256,34 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         if result is None or result.shape != masked.expected.shape:
             continue
         if is_near(result, masked.expected):
-            return one
+            if trials.result(one, probe.with_argument("mask", special.drawn_mask(lengths)[0, 0])) is not None:
+                return one
+            # A mask of two axes has to be made whole for such a function.
+            continue
         likeness = trials.likeness(one, masked, result)
         if likeness > likest + 1e-9:
             best, likest = one, likeness
+    return _with_smaller_mask(trials, form, parameter, masked) if best is form else best
+
+
+def _with_smaller_mask(trials: Trials, form: Form, parameter: str, masked: Probe) -> Form:
+    """Return the form with a mask of fewer axes than the logits; the form itself where it takes none."""
+    fixed = form.fixed_values.get(f"{form.operation}.is_causal")
+    if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
+        return form
+    best, likest = form, 0.0
+    for shape, axes in by_query.MASKS.items():
+        for encoding in KINDS:
+            one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+            one = replace(one, layout=by_query.ByQuery(form.layout, axes))
+            result = trials.result(one, masked)
+            if result is None or result.shape != masked.expected.shape:
+                continue
+            if is_near(result, masked.expected):
+                return one
+            likeness = trials.likeness(one, masked, result)
+            if likeness > likest + 1e-9:
+                best, likest = one, likeness
     return best
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
+from veriformer.adapters.matching import held
 from veriformer.adapters.matching.forms import LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import NEUTRAL, Taking, assigned, folded
-from veriformer.adapters.matching.namespaces import shape_of, transposed
+from veriformer.adapters.matching.names import NEUTRAL, Taking, assigned, folded, is_called
+from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 _LAST_AXIS = ("dim", "axis", "axes")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
+_VALUES = ("v", "value", "values")
+_OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
     "w_1": "w1 fc1 win win1 weight1 k1 wfc1 fc1weight cfcw wup",
     "b_1": "b1 bin bias1 bfc1 fc1bias",
@@ -38,7 +42,8 @@ _MEMBERS: Mapping[str, str] = {
 class Taken:
     """The parameters of a function with what they are given; `roles` says which is which of the operation's.
 
-    `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass.
+    `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
+    is the parameter that has all weights together, if one has.
     """
 
     sources: Mapping[str, Source]
@@ -46,6 +51,7 @@ class Taken:
     roles: Mapping[str, str]
     missing: tuple[str, ...]
     needed: tuple[str, ...] = ()
+    held: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -57,14 +63,54 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     """Return what the parameters of a function are given as an operation, and what the operation lacks then."""
     record = OPERATIONS[operation]
     wanted = _wanted(record)
-    roles, missing = assigned(takings, wanted, by_order=by_order)
+    whole = _holder(takings, wanted)
+    if whole:
+        wanted = [one for one in wanted if not one.name.startswith("weights.")]
+    roles, missing = assigned([one for one in takings if one.name != whole], wanted, by_order=by_order)
     of_role = {one.name: one for one in wanted}
     sources = {
         one.name: _of_role(of_role[roles[one.name]], one) if one.name in roles else _of_no_role(one) for one in takings
     }
     first = tuple(one.name for one in takings if one.by_position)
     needed = tuple(one.name for one in takings if not one.has_default)
-    return Taken(sources, first, roles, tuple(missing), needed)
+    if whole:
+        sources[whole] = _of_whole(record, turned=False)
+    if operation == "multi_head_attention":
+        sources |= _apart(takings, roles, sources)
+    return Taken(sources, first, roles, tuple(missing), needed, whole)
+
+
+def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:
+    """Return the parameter that has all weights of an operation together; empty where each has its own."""
+    members = [one for one in wanted if one.name.startswith("weights.")]
+    if not members or any(is_called(one.name, member) for one in takings for member in members):
+        return ""
+    return next((one.name for one in takings if folded(one.name) in held.NAMES and not one.has_default), "")
+
+
+def _of_whole(record: Operation, *, turned: bool) -> Source:
+    shape = next(one.shape for one in record.parameters if one.kind == "weights")
+    members = {name: names for name, names in _MEMBERS.items() if f"{name} " in f"{shape.replace(',', ' ')} "}
+    return lambda arguments: held.held(arguments["weights"], members, turned=turned)
+
+
+def _apart(takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping[str, Source]) -> dict[str, Source]:
+    """Return other sources of keys and their matrix where values have a parameter of their own.
+
+    Keys get the context with its numbers in another order, and the matrix its rows: a right function gives what it
+    gave, and one that takes keys for values does not.
+    """
+    value = next((one.name for one in takings if folded(one.name) in _VALUES and one.name not in roles), None)
+    by_role = {role: name for name, role in roles.items()}
+    key, matrix = by_role.get("context"), by_role.get("weights.w_k")
+    if value is None or key is None or matrix is None:
+        return {}
+    context, rows = sources[key], sources[matrix]
+    return {
+        value: context,
+        key: lambda arguments: rolled(context(arguments), -1),
+        matrix: lambda arguments: rolled(rows(arguments), 0),
+    }
 
 
 def _wanted(record: Operation) -> list[Parameter]:
@@ -96,7 +142,7 @@ def _members(weights: Parameter) -> list[Parameter]:
 def _of_role(role: Parameter, one: Taking) -> Source:
     name, missing = role.name, None if not one.has_default else LEFT_OUT
     if name.startswith("weights."):
-        return _member(name.removeprefix("weights."))
+        return _member(name.removeprefix("weights."), needed=not one.has_default)
     if name == "is_causal":
         # A function that is causal by default is asked for what the interface has as its default.
         missing = LEFT_OUT if one.has_default and one.default in (False, None) else False
@@ -105,9 +151,9 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     return lambda arguments: arguments.get(name, missing)
 
 
-def _member(name: str) -> Source:
+def _member(name: str, *, needed: bool) -> Source:
     def of(arguments: Arguments) -> Any:
-        member = getattr(arguments["weights"], name)
+        member = held.value_of(arguments["weights"], name) if needed else getattr(arguments["weights"], name)
         return member if member is not None else LEFT_OUT
 
     return of
@@ -121,6 +167,8 @@ def _of_no_role(one: Taking) -> Source:
         return lambda _: -1
     if one.has_default:
         return lambda _: LEFT_OUT
+    if name in _OWNERS:
+        return _owner
     if name in _HEADS:
         return lambda arguments: arguments.get("num_heads", 1)
     if name in _WIDTHS:
@@ -128,7 +176,25 @@ def _of_no_role(one: Taking) -> Source:
     return lambda _: None
 
 
-def with_matrices_turned(found: Taken) -> Taken:
+def _owner(arguments: Arguments) -> Any:
+    """Return what stands for the module that a function is handed, with what such functions read of it."""
+    if "query" not in arguments:
+        return None
+    heads, groups = (shape_of(arguments[name])[1] for name in ("query", "key"))
+    width = shape_of(arguments["query"])[-1]
+    return SimpleNamespace(
+        training=False,
+        is_causal=bool(arguments.get("is_causal", False)),
+        num_key_value_groups=heads // max(groups, 1),
+        num_heads=heads,
+        num_key_value_heads=groups,
+        head_dim=width,
+        scaling=arguments.get("scale", width**-0.5),
+        layer_idx=0,
+    )
+
+
+def with_matrices_turned(operation: str, found: Taken) -> Taken:
     """Return the same with each matrix of the weights transposed, as linear layers hold them."""
 
     def turned(source: Source) -> Source:
@@ -142,4 +208,6 @@ def with_matrices_turned(found: Taken) -> Taken:
         name: turned(source) if found.roles.get(name, "").startswith("weights.") else source
         for name, source in found.sources.items()
     }
-    return Taken(sources, found.by_position, found.roles, found.missing)
+    if found.held:
+        sources[found.held] = _of_whole(OPERATIONS[operation], turned=True)
+    return replace(found, sources=sources)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import negated, shape_of
@@ -29,6 +31,9 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
 # A name that a function gives its table of cosines or sines.
 _QUERIES, _KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
+
+# A name that a function gives its table of complex numbers.
+_COMPLEX = ("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal")
 
 
 def limited(operation: str, form: Form, found: Taken) -> Form:
@@ -135,7 +140,7 @@ def exchanged(form: Form, found: Taken) -> Iterator[Form]:
 
 def takes_tables(found: Taken) -> bool:
     """Return whether a function is given tables of cosines and sines."""
-    return not {*_COS, *_SIN}.isdisjoint(_folded(found.sources))
+    return not {*_COS, *_SIN, *_COMPLEX}.isdisjoint(_folded(found.sources))
 
 
 def _folded(names: Iterable[str]) -> dict[str, str]:
@@ -147,9 +152,12 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
     form = _with_keys(form)
     names = _folded(form.sources)
     cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
+    table = next((names[one] for one in _COMPLEX if one in names), None)
     if cos is not None and sin is not None:
         yield from _by_tables(form, cos, sin, framework)
-    elif "positions" not in found.missing or not {"freqscis", "freqs", "cis", "freqcis"} & set(names):
+    elif table is not None and framework.name in ("torch", "jax", "numpy"):
+        yield _by_complex_table(form, table, framework)
+    else:
         yield form
 
 
@@ -167,6 +175,33 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
             }
             features = tuple(dict.fromkeys((*form.features, "base")))
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
+
+
+def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form:
+    """Return the form of a rotation that multiplies pairs by complex numbers of a table (L, D/2)."""
+    cos, sin = (_table(one, "half", 2, framework) for one in (np.cos, np.sin))
+
+    def of(arguments: Arguments) -> Any:
+        real, imaginary = cos(arguments), sin(arguments)
+        if framework.name == "torch":
+            return sys.modules["torch"].complex(real, imaginary)
+        return real + 1j * imaginary
+
+    names = _folded(form.sources)
+    turned = [names[one] for one in (*_QUERIES, "x", *_KEYS) if one in names]
+    sources: dict[str, Source] = {
+        **form.sources,
+        **{name: partial(_side_by_side, form.sources[name]) for name in turned},
+        table: of,
+    }
+    features = tuple(dict.fromkeys((*form.features, "base")))
+    return replace(form, sources=sources, features=features, words=("table of complex numbers (L, D/2)",))
+
+
+def _side_by_side(source: Source, arguments: Arguments) -> Any:
+    """Return an array whose pairs lie side by side in memory, as torch needs them for complex numbers."""
+    array = source(arguments)
+    return array.contiguous() if hasattr(array, "contiguous") else array
 
 
 def _with_keys(form: Form) -> Form:

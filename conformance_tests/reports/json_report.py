@@ -44,6 +44,8 @@ def report_as_json(report: Report, *, all_laws: bool = False) -> dict[str, Any]:
         ],
         "diagnosis": diagnosis_as_json(report),
         "notices": list(report.notices),
+        "taken_as": dict(report.taken_as),
+        "not_judged": dict(report.not_judged),
         "stale": list(report.stale),
         "not_declared": _not_declared(report.results),
         "laws": [_law(report, result) for result in _listed(report.results, all_laws)],

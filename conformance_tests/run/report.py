@@ -24,7 +24,7 @@ class Report(Presented):
     `stale`: a sentence for each expected failure that no longer occurs; these count as violations.
     `derived`: the operations that the framework derives from another by differentiation, and that other.
     `diagnoses`: one entry for each operation that breaks laws.
-    `taken_as`: which functions were taken for which operations, where their names are others.
+    `taken_as`: the operations that functions of other names or forms were taken for, by the names of the functions.
     `not_judged`: the public functions of a file that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are checked by their own names.
     `interrupted`: an interrupt ended the run; what it left is not tried, and no mistake may have been looked for.

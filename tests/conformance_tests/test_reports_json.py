@@ -25,7 +25,7 @@ NUMBER_OR_WORD = (int, float, str)
 TOP: dict[str, Any] = {
     "schema": int, "implementation": str, "framework": str, "seed": int, "tier": str, "verdict": str, "counts": dict,
     "seconds": NUMBER, "conventions": dict, "unknown_conventions": list, "diagnosis": list, "notices": list,
-    "stale": list, "not_declared": list, "laws": list,
+    "taken_as": dict, "not_judged": dict, "stale": list, "not_declared": list, "laws": list,
 }  # fmt: skip
 LAW: dict[str, Any] = {
     "id": str, "operation": str, "statement": str, "tier": str, "status": str, "reason": str, "refused": list,
@@ -201,3 +201,14 @@ def test_seed_and_reason_are_kept(report: Report) -> None:
     assert written["stale"] == ["line 1: x"]
     undeclared = [law["reason"] for law in written["laws"] if law["status"] == "not_declared"]
     assert any("no keyword mask" in reason for reason in undeclared)
+
+
+def test_what_was_taken_for_what_and_what_is_judged_nowhere_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\ndef stable_softmax(z):\n    e = np.exp(z - z.max(-1, keepdims=True))\n"
+        "    return e / e.sum(-1, keepdims=True)\ndef save(x):\n    return x\n"
+    )
+    written = report_as_json(check(str(file), tier="quick"))
+    assert written["taken_as"] == {"stable_softmax": "softmax"}
+    assert written["not_judged"] == {"save": "its name says that it does something"}

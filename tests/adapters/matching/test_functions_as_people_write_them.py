@@ -258,3 +258,127 @@ def test_a_function_of_an_operations_name_that_answers_no_call_is_not_judged(tmp
     declared = tmp_path / "declared.py"
     declared.write_text(f'framework = "torch"\n{ANSWERS_NOTHING}')
     assert check(str(declared), tier="quick").verdict == "violates"
+
+
+@pytest.mark.parametrize(
+    "sharp", ["torch.sigmoid(1.702 * a)", "(1 + torch.tanh(0.7978845608 * (a + 0.044715 * a**3))) / 2"]
+)
+def test_a_gated_network_with_another_form_of_gelu(loaded, sharp):
+    text = f"def ffn(x, w_gate, w_up, w_down):\n    a = x @ w_gate\n    return (a * {sharp} * (x @ w_up)) @ w_down\n"
+    found = loaded(TORCH + text.replace("def ffn", "def geglu"))
+    assert found.fixed_values["gated_feed_forward.activation"] == "gelu"
+    assert "no known form" not in found.notices[0]
+
+
+LLAMA = """
+def apply_rotary_emb(xq, xk, freqs_cis):
+    q = torch.view_as_complex(xq.float().reshape(*xq.shape[:-1], -1, 2))
+    k = torch.view_as_complex(xk.float().reshape(*xk.shape[:-1], -1, 2))
+    table = freqs_cis.view(1, q.shape[1], 1, q.shape[-1])
+    return torch.view_as_real(q * table).flatten(3), torch.view_as_real(k * table).flatten(3)
+"""
+
+
+def test_rotation_by_a_table_of_complex_numbers(loaded):
+    notice = loaded(TORCH + LLAMA).notices[0]
+    assert "(B, L, H, D); table of complex numbers (L, D/2)" in notice and "no known form" not in notice
+    for part, place in (("q", "first"), ("k", "second")):
+        wrong = LLAMA.replace(f"({part} * table)", f"({part} * table.conj())")
+        notice = loaded(TORCH + wrong).notices[0]
+        assert f"the {place} of its results" in notice and "no known form" in notice
+
+
+EAGER = """
+def eager_attention_forward(module, query, key, value, attention_mask, scaling, dropout=0.0, **kwargs):
+    key = key.repeat_interleave(module.num_key_value_groups, 1)
+    value = value.repeat_interleave(module.num_key_value_groups, 1)
+    weights = query @ key.transpose(2, 3) * scaling
+    if attention_mask is not None:
+        weights = weights + attention_mask[:, :, :, : key.shape[-2]]
+    weights = torch.nn.functional.dropout(weights.softmax(-1), p=dropout, training=module.training)
+    return (weights @ value).transpose(1, 2).contiguous(), weights
+"""
+
+
+def test_attention_that_is_handed_its_module(loaded):
+    found = loaded(TORCH + EAGER)
+    assert "its result (B, L, H, D); `attention_mask`: added" in found.notices[0]
+    query = torch_array(2, 3, 5, 4)
+    mask = torch_array(5, 5) > 0
+    result = found.operations["scaled_dot_product_attention"](query, query, query, mask=mask | mask.T)
+    assert result.shape == query.shape
+
+
+def torch_array(*shape):
+    torch = pytest.importorskip("torch")
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+HEADS = """
+def mha(q, k, v, w_q, w_k, w_v, w_o, num_heads):
+    def split(x):
+        return x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
+    q, k, v = split(q @ w_q), split({k} @ w_k), split({v} @ w_v)
+    logits = q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    out = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(1, 2)
+    return out.reshape(*out.shape[:2], -1) @ w_o
+"""
+
+
+def test_keys_and_values_that_are_exchanged_before_their_projections(loaded):
+    text = "import numpy as np\n" + HEADS
+    assert "no known form" not in loaded(text.format(k="k", v="v")).notices[0]
+    assert "no known form" in loaded(text.format(k="v", v="k")).notices[0]
+
+
+@pytest.mark.parametrize("keys", [("w1", "b1", "w2", "b2"), ("W1", "b1", "W2", "b2"), ("w_1", "b_1", "w_2", "b_2")])
+def test_weights_in_a_dictionary(loaded, keys):
+    w1, b1, w2, b2 = (f"params[{key!r}]" for key in keys)
+    text = f"def feed_forward(x, params):\n    return np.maximum(x @ {w1} + {b1}, 0) @ {w2} + {b2}\n"
+    found = loaded("import numpy as np\n" + text)
+    assert found.taken_as == {"feed_forward": "feed_forward"}
+    assert found.fixed_values["feed_forward.activation"] == "relu"
+
+
+def test_matrices_out_in_with_biases_that_must_be_given(loaded):
+    text = (
+        "import torch.nn.functional as F\ndef multi_head_attention(x, wq, wk, wv, wo, bq, bk, bv, bo, n_heads):\n"
+        "    split = lambda y: y.unflatten(-1, (n_heads, -1)).transpose(1, 2)\n"
+        "    q, k, v = split(F.linear(x, wq, bq)), split(F.linear(x, wk, bk)), split(F.linear(x, wv, bv))\n"
+        "    out = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v\n"
+        "    return F.linear(out.transpose(1, 2).flatten(2), wo, bo)\n"
+    )
+    notice = loaded(TORCH + text).notices[0]
+    assert notice == "multi_head_attention is judged as multi_head_attention: matrices (out, in)"
+    assert "multi_head_attention_backward" not in loaded(TORCH + text).operations
+
+
+def test_a_parameter_that_nothing_explains_stays_a_mistake_of_the_signature(loaded):
+    found = loaded("import numpy as np\ndef softmax(x, axis, mystery):\n    return x\n")
+    assert found.taken_as == {}
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ("masked_fill(mask[:, None, None, :], -math.inf)", "(B, S), True is hidden"),
+        ("masked_fill(mask[:, None, None, :] == 0, -1e9)", "(B, S), True may be attended"),
+        ("masked_fill(~mask.unsqueeze(1), -1e9)", "(B, L, S), True may be attended"),
+        ("add(mask[:, None, None, :].mul(1.0))", "(B, S), added, −∞ is hidden"),
+    ],
+)
+def test_masks_of_fewer_axes(loaded, mask, words):
+    found = loaded(attention(mask=f"scores = scores if mask is None else scores.{mask}"))
+    assert f"`mask`: {words}" in found.notices[0]
+    query = torch_array(2, 3, 5, 4)
+    visible = torch_array(5, 5) > 0
+    visible.fill_diagonal_(True)
+    result = found.operations["scaled_dot_product_attention"](query, query, query, mask=visible)
+    weights = (query @ query.mT / 2).masked_fill(~visible, float("-inf")).softmax(-1)
+    assert (result - weights @ query).abs().max() < 1e-5
+
+
+def test_a_keyword_of_the_interface_without_its_default_stays_a_mistake_of_the_signature(loaded):
+    text = "def scaled_dot_product_attention(query, key, value, *, mask):\n    return value[..., :1, :] + 0 * query\n"
+    assert loaded("import numpy as np\n" + text).taken_as == {}

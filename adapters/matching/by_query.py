@@ -1,0 +1,58 @@
+"""Attention whose mask has fewer axes than the logits: each query of each head becomes a sample with its own mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from veriformer.adapters.matching.layouts import Arguments, Inner, Layout
+from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of
+
+MASKS = {"(B, S)": (), "(B, L, S)": (1,)}
+"""The shapes of such masks, each with the axes between samples and keys where a sample is one query."""
+TAKING = ("scaled_dot_product_attention", "grouped_query_attention")
+"""The operations that have such masks."""
+_OF_POSITIONS = ("is_causal", "window", "bias")
+
+
+@dataclass(frozen=True)
+class ByQuery:
+    """A layout in which a call with a mask has one query of one head as each sample; another call is as it is."""
+
+    layout: Layout
+    axes: tuple[int, ...]
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        return self.layout.words
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that the function is given."""
+        return self.layout.rank
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns, for all queries; ValueError with what depends on a query's position."""
+        mask = arguments.get("mask")
+        if mask is None:
+            return self.layout.call(inner, arguments)
+        if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
+            raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
+        samples, heads, rows, width = shape_of(arguments["query"])
+        columns, count = shape_of(arguments["key"])[2], samples * heads * rows
+        changed = {
+            "query": reshaped(arguments["query"], (count, 1, 1, width)),
+            "mask": reshaped(broadcast(mask, (samples, heads, rows, columns)), (count, *self.axes, columns)),
+            **{name: _repeated(arguments[name], heads, rows) for name in ("key", "value")},
+        }
+        result = self.layout.call(inner, {**arguments, **changed})
+        return reshaped(result, (samples, heads, rows, shape_of(result)[-1]))
+
+
+def _repeated(array: Any, heads: int, rows: int) -> Any:
+    """Return keys or values once for each query of each head."""
+    samples, groups, length, width = shape_of(array)
+    apart = reshaped(array, (samples, groups, 1, 1, length, width))
+    each = broadcast(apart, (samples, groups, heads // groups, rows, length, width))
+    return reshaped(each, (samples * heads * rows, 1, length, width))

@@ -1,0 +1,78 @@
+"""Weights in one argument: a mapping, or an object with attributes, whose keys are as strangers spell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from veriformer.adapters.matching.namespaces import chosen, shape_of, transposed
+
+NAMES = ("params", "parameters", "weights", "theta", "prm", "param")
+"""What such an argument is called."""
+
+
+class Held(dict[str, Any]):
+    """A dictionary that finds a key by each of its spellings; it has what it holds as attributes too."""
+
+    def __missing__(self, name: str) -> Any:
+        """Return what is held under another spelling of a name."""
+        for key in self:
+            if _folded(key) == _folded(name):
+                return self[key]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(_folded(key) == _folded(str(name)) for key in self)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what is held under a name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def held(weights: Any, members: Mapping[str, str], *, turned: bool) -> Any:
+    """Return the members of weights by all names that are known for them; `turned` has matrices transposed.
+
+    A bias that the weights lack is zero. Arrays of JAX come in a plain dictionary, since only that can be compiled.
+    """
+    found: dict[str, Any] = {}
+    for member, names in members.items():
+        value = value_of(weights, member)
+        if turned and len(shape_of(value)) == 2:
+            value = transposed(value, (1, 0))
+        for name in (member, *names.split()):
+            found.setdefault(name, value)
+    if "jax" in type(next(iter(found.values()))).__module__:
+        return {spelling: value for name, value in found.items() for spelling in _spellings(name)}
+    return Held(found)
+
+
+def value_of(weights: Any, member: str) -> Any:
+    """Return a member of weights; zeros for a bias that they lack."""
+    value = getattr(weights, member)
+    if value is None:
+        row = getattr(weights, f"w_{member.removeprefix('b_')}")[0]
+        value = chosen(row == row, 0.0, 0.0, row)
+    return value
+
+
+def _spellings(name: str) -> Iterator[str]:
+    parts = name.partition("_")[::2] if "_" in name else (name[:1], name[1:])
+    for joined in (name, name.replace("_", ""), f"{parts[0]}_{parts[1]}"):
+        yield joined
+        yield joined.upper()
+        yield joined[:1].upper() + joined[1:]
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").casefold()

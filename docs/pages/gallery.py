@@ -21,7 +21,7 @@ def gallery_page() -> dict[str, str]:
     introduction = (
         f"{number} mistakes that people make in Transformers, each as a picture: the right result beside the wrong "
         "one, computed by the formula with this one decision changed when this page is built, and drawn as a report "
-        f"draws them. {link('All of the catalogue', ALL)}. `veriformer check my_attention.py` looks for every one of them."
+        f"draws them. {link('All of the catalogue', ALL)}. `veriformer check my_attention.py` looks for all of these."
     )
     return {
         PATH: page(notice("docs/pages/exhibits.py"), "# Gallery of mistakes", introduction, *map(_section, EXHIBITS))

@@ -17,6 +17,7 @@ from pages.conventions import conventions_page
 from pages.cost import cost_page
 from pages.derivations import derivation_pages
 from pages.field_tests import field_tests_page
+from pages.gallery import gallery_page
 from pages.hostile import hostile_page
 from pages.interface import interface_page
 from pages.kill_matrix import kill_matrix_page
@@ -54,6 +55,7 @@ def generated_pages() -> dict[str, str]:
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(),
+        **gallery_page(),
         **mistake_pages(),
         **kill_matrix_page(),
         **seed_pages(),

@@ -45,7 +45,15 @@ _NAVIGATION = {
         "own_operation.md",
     ),
     "Learn": ("learn.md", "learn/index.md", "derivations/index.md"),
-    "Look up": ("operations.md", "laws.md", "conventions.md", "mistakes_caught.md", "worked_examples.md", "cost.md"),
+    "Look up": (
+        "operations.md",
+        "laws.md",
+        "conventions.md",
+        "mistakes_caught.md",
+        "gallery.md",
+        "worked_examples.md",
+        "cost.md",
+    ),
     "How far it can be trusted": (
         "measured.md",
         "findings.md",

@@ -9,6 +9,7 @@ from looking import SCHEMES, WIDTHS, opened
 
 PAGES = (
     "index",
+    "gallery",
     "models",
     "porting",
     "derivations/variance_scaling",
@@ -61,9 +62,11 @@ def test_formulas_are_set_in_the_font_of_the_site(chromium, documentation):
         assert found.page.evaluate(f"{sign}.getBoundingClientRect().height") > 22
 
 
-@pytest.mark.parametrize("name", ["operations/scaled_dot_product_attention", "mistakes/softmax_wrong_axis"])
+@pytest.mark.parametrize("name", ["gallery", "operations/scaled_dot_product_attention", "mistakes/softmax_wrong_axis"])
 def test_no_code_and_no_table_is_cut(chromium, documentation, name):
     with opened(chromium, documentation / f"{name}.html") as found:
-        shown = "[...document.querySelectorAll('article .highlight-text pre, article .table-wrapper')]"
+        shown = (
+            "[...document.querySelectorAll('article .highlight-text pre, article .table-wrapper, article .vf-scroll')]"
+        )
         cut = f"{shown}.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.outerHTML.slice(0, 200))"
         assert found.page.evaluate(cut) == []

@@ -51,12 +51,19 @@ class Trials:
                 self.failure = self.failure or f"its result has the shape {getattr(result, 'shape', '?')}"
 
     def _picks(self, form: Form, returned: Any) -> Iterator[tuple[Pick, Any]]:
-        return picks(returned, self.framework.is_array, both=form.turns_both) if returned is not None else iter(())
+        if returned is None:
+            return iter(())
+        results = OPERATIONS[form.operation].results
+        if results and isinstance(returned, tuple | list) and len(returned) == len(results):
+            return iter([(Pick(), returned)])
+        return picks(returned, self.framework.is_array, both=form.turns_both)
 
     def result(self, form: Form, probe: Probe) -> np.ndarray | None:
         """Return the result of a call in a form, None where it fails or returns no array."""
         try:
             returned = self._call(lambda *_: form.called(self.function, self._arguments(probe)))
+            if OPERATIONS[form.operation].results and isinstance(returned, tuple | list):
+                returned = returned[0]
             return self.framework.to_numpy(returned) if self.framework.is_array(returned) else None
         except KeyboardInterrupt:
             raise

@@ -382,3 +382,29 @@ def test_masks_of_fewer_axes(loaded, mask, words):
 def test_a_keyword_of_the_interface_without_its_default_stays_a_mistake_of_the_signature(loaded):
     text = "def scaled_dot_product_attention(query, key, value, *, mask):\n    return value[..., :1, :] + 0 * query\n"
     assert loaded("import numpy as np\n" + text).taken_as == {}
+
+
+MERGE = """
+import torch
+
+
+def merge_attention_states(out_a, lse_a, out_b, lse_b):
+    m = torch.maximum(lse_a, lse_b)
+    wa, wb = torch.exp(lse_a - m), torch.exp(lse_b - m)
+    total = wa + wb
+    return (wa[..., None] * out_a + wb[..., None] * out_b) / total[..., None], m + torch.log(total)
+"""
+
+
+def test_two_results_are_judged_together(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "mine.py"
+    path.write_text(MERGE)
+    laws = ("merge.union", "merge.commutative")
+    right = check(str(path), laws=laws, tier="quick")
+    assert right.taken_as == {"merge_attention_states": "merge_attention"}
+    assert right.verdict == "conforms"
+    # The second result alone is wrong.
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(MERGE.replace("m + torch.log(total)", "m + total"))
+    assert check(str(wrong), laws=laws, tier="quick").verdict == "violates"

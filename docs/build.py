@@ -13,6 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from pages.api import api_page
 from pages.conventions import conventions_page
 from pages.cost import cost_page
 from pages.derivations import derivation_pages
@@ -55,6 +56,7 @@ def generated_pages() -> dict[str, str]:
         **interface_page(HERE),
         **seeds_page(HERE),
         **mistakes_page(),
+        **api_page(),
         **gallery_page(),
         **mistake_pages(),
         **kill_matrix_page(),

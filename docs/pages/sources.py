@@ -46,6 +46,7 @@ _NAVIGATION = {
     ),
     "Learn": ("learn.md", "learn/index.md", "derivations/index.md"),
     "Look up": (
+        "api.md",
         "operations.md",
         "laws.md",
         "conventions.md",

@@ -28,6 +28,7 @@ class Form:
     `after`: what is done to its result, such as the gain that it lacks.
     `limitations`, `fixed_values`: what it does not offer, as an implementation declares it.
     `words`: what is said of it, besides its layout and its result.
+    `left_out`: optional inputs that no call passes.
     """
 
     operation: str
@@ -41,6 +42,7 @@ class Form:
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def called(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         """Return the operation's result for arguments by the interface's names, of the function's framework."""
@@ -64,7 +66,8 @@ class Form:
     @property
     def description(self) -> str:
         """What was taken for what, in a few words."""
-        parts = [self.layout.words, *self.words, self.pick.words]
+        left_out = f"{' and '.join(f'`{one}`' for one in self.left_out)} not given" if self.left_out else ""
+        parts = [self.layout.words, *self.words, self.pick.words, left_out]
         return "; ".join(part for part in parts if part)
 
 

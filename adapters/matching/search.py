@@ -230,7 +230,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     masks = [name for name, role in found.roles.items() if role == "mask"]
     if masks and form.operation in _ATTENTION:
         form = _with_mask(trials, form, masks[0], probe)
-    return replace(best, form=form)
+    return replace(best, form=replace(form, left_out=found.left_out))
 
 
 def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:

@@ -15,6 +15,8 @@ from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 _LAST_AXIS = ("dim", "axis", "axes")
+# What sets how a function computes, and is no input of it.
+_NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
 _VALUES = ("v", "value", "values")
@@ -43,7 +45,7 @@ class Taken:
     """The parameters of a function with what they are given; `roles` says which is which of the operation's.
 
     `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
-    is the parameter that has all weights together, if one has.
+    is the parameter that has all weights together, if one has. `left_out` are optional inputs that no call passes.
     """
 
     sources: Mapping[str, Source]
@@ -52,6 +54,7 @@ class Taken:
     missing: tuple[str, ...]
     needed: tuple[str, ...] = ()
     held: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -77,7 +80,17 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
         sources[whole] = _of_whole(record, turned=False)
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
-    return Taken(sources, first, roles, tuple(missing), needed, whole)
+    return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles))
+
+
+def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the parameters that may be an input, which no call passes: what they do is not judged."""
+    known = {*NEUTRAL, *_LAST_AXIS, *_NO_INPUTS}
+    return tuple(
+        one.name
+        for one in takings
+        if one.has_default and one.default is None and one.name not in roles and folded(one.name) not in known
+    )
 
 
 def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:

@@ -408,3 +408,11 @@ def test_two_results_are_judged_together(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(MERGE.replace("m + torch.log(total)", "m + total"))
     assert check(str(wrong), laws=laws, tier="quick").verdict == "violates"
+
+
+def test_an_input_that_no_call_passes_is_said(loaded):
+    text = (
+        "def masked_softmax(x, valid_lens=None):\n    e = np.exp(x - x.max(-1, keepdims=True))\n"
+        "    return e / e.sum(-1, keepdims=True)\n"
+    )
+    assert "`valid_lens` not given" in loaded("import numpy as np\n" + text).notices[0]

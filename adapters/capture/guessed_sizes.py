@@ -13,6 +13,7 @@ def _each(names: str, value: Any) -> dict[str, Any]:
     return dict.fromkeys(names.split(), value)
 
 
+_HEADS, _HEAD_WIDTH = 4, 6
 _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
@@ -21,9 +22,9 @@ _BY_NAME: Mapping[str, Any] = {
         "querydim contextdim kvdim qdim crossattentiondim memorydim",
         24,
     ),
-    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", 4),
+    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", _HEADS),
     **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
-    **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", 6),
+    **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
     **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", 40),
     **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
     **_each(
@@ -61,7 +62,18 @@ def guessed_arguments(build: Any, signature: Signature, required: Sequence[str])
         if value is None:
             return None
         found[name] = value
-    return found
+    return {**found, **_told_apart(signature)} if found else found
+
+
+def _told_apart(signature: Signature) -> dict[str, Any]:
+    """Return another head width where a class has as many heads by default: one might stand for the other."""
+    defaults = {name: one.default for name, one in signature.parameters.items() if type(one.default) is int}
+    heads = [value for name, value in defaults.items() if _BY_NAME.get(_folded(name)) == _HEADS]
+    return {
+        name: value + 2
+        for name, value in defaults.items()
+        if _BY_NAME.get(_folded(name)) == _HEAD_WIDTH and value in heads
+    }
 
 
 def words_of_guesses(name: str, guesses: Mapping[str, Any]) -> str:

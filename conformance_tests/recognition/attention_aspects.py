@@ -185,6 +185,8 @@ def scale_mistake(scale: float, heads: int, width: int, d_model: int) -> str:
         ("scale_applied_twice", 1.0 / width),
         ("attention.scale=multiplied_by_root", math.sqrt(width)),
         ("attention.scale=fourth_root", width**-0.25),
+        # The number of heads in place of their width.
+        ("scale_by_wrong_axis", heads**-0.5 if heads not in (1, width) else 1.0),
     )
     if width == 1:
         return ""

@@ -139,6 +139,7 @@ def _attention_part(
     if reading.setting is not None:
         words.append(reading.setting.pattern)
         conventions["visible_keys"] = reading.setting.pattern
+        words += _unusual_scale(reading)
     if reading.query.rotation is not None:
         words.append(describe_rotation(reading.query.rotation))
         conventions["rotary_pairing"] = reading.query.rotation.pairing
@@ -150,6 +151,14 @@ def _attention_part(
     return Part(
         one.path, role, one.layer, ", ".join(words), conventions, status, sum(steps), len(steps), one.first_step
     )
+
+
+def _unusual_scale(reading: AttentionReading) -> list[str]:
+    """Return by what logits are multiplied where that is not 1/√D: a configuration may say so, or a mistake."""
+    setting, width = reading.setting, reading.heads.query.shape[-1]
+    if setting is None or setting.scale is None or abs(setting.scale * width**0.5 - 1.0) <= 1e-6:
+        return []
+    return [f"logits times {setting.scale:.4g} (1/√D is {width**-0.5:.4g})"]
 
 
 def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departure]) -> Iterator[Part]:

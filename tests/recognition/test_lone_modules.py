@@ -57,6 +57,15 @@ def test_a_module_alone_that_is_wrong_departs():
     assert report.departures[0].suspects[0].name == "scale_by_d_model_not_head_dim"
 
 
+def test_a_scale_by_the_number_of_heads_is_a_mistake_and_another_one_is_said():
+    report = check(OwnAttention(3**-0.5))
+    assert report.departures[0].suspects[0].name == "scale_by_wrong_axis"
+    # A configuration may set any other, so that it is no mistake by itself; nobody has to find it out.
+    report = check(OwnAttention(0.3))
+    assert report.verdict == "conforms"
+    assert any("logits times 0.3 (1/√D is 0.3536)" in part.summary for part in report.parts)
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()

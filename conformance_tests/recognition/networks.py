@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -151,6 +152,7 @@ def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]
         return
     if reading.activation is not None:
         yield from _of_limits(flow, reading)
+        yield from _of_names(reading)
         return
     found = named(_calls(flow, reading.sublayer))
     if found:
@@ -173,6 +175,20 @@ def _of_limits(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
     if beyond:
         side = "below" if up.low is None else "above"
         yield Suspicion("hidden", reading.place, f"the linear branch is not limited from {side}", ())
+
+
+def _of_names(reading: NetworkReading) -> Iterator[Suspicion]:
+    """Yield that the branch called "up" is activated and the one called "gate" is not; the numbers cannot tell."""
+    if reading.gate is None or reading.up is None:
+        return
+    activated, linear = (" ".join(branch.map.names) for branch in (reading.gate, reading.up))
+    if "up" in _words(activated) and "gate" in _words(linear) and "gate" not in _words(activated):
+        sentence = f"the activation is applied to {activated}, and not to {linear}"
+        yield Suspicion("activation", reading.place, sentence, (suspected("swiglu_gate_up_swapped", 0.8),))
+
+
+def _words(names: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+", names)}
 
 
 def _has_constants_of_gelu(flow: Flow, sublayer: FeedForwardSublayer) -> bool:

@@ -66,6 +66,26 @@ def test_a_scale_by_the_number_of_heads_is_a_mistake_and_another_one_is_said():
     assert any("logits times 0.3 (1/√D is 0.3536)" in part.summary for part in report.parts)
 
 
+class Gated(nn.Module):
+    def __init__(self, exchanged: bool):
+        super().__init__()
+        self.exchanged = exchanged
+        self.gate_proj, self.up_proj = (nn.Linear(WIDTH, 40, bias=False) for _ in range(2))
+        self.down_proj = nn.Linear(40, WIDTH, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        gate, up = self.gate_proj(x), self.up_proj(x)
+        gate, up = (up, gate) if self.exchanged else (gate, up)
+        return self.down_proj(nn.functional.silu(gate) * up)
+
+
+def test_the_branch_that_is_called_gate_is_the_one_that_is_activated():
+    assert check(Gated(exchanged=False)).verdict == "conforms"
+    (one,) = check(Gated(exchanged=True)).departures
+    assert one.suspects[0].name == "swiglu_gate_up_swapped"
+    assert "up_proj" in one.sentence
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()

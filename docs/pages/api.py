@@ -27,8 +27,8 @@ def api_page() -> dict[str, str]:
     """Return the page, by its path."""
     sections = [_section(f"veriformer.{name}", value) for name, value in public()]
     drawn = [_section(f"strategies.{name}", value) for name, value in public_strategies()]
-    heading = "## Strategies of Hypothesis"
-    return {PATH: page(notice("package/__init__.py"), "# Python", _INTRODUCTION, *sections, heading, *drawn)}
+    parts = ("## Checks and reports", *sections, "## Strategies of Hypothesis", *drawn)
+    return {PATH: page(notice("package/__init__.py"), "# Python", _INTRODUCTION, *parts)}
 
 
 def public() -> Iterator[tuple[str, Any]]:

@@ -196,10 +196,10 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
 def _causal_or_not(form: Form, probe: Probe, result: np.ndarray, words: Sequence[str]) -> tuple[Form, Probe]:
     """Return a form that is always causal where its results are those, or are called so and are not the others."""
     operation = form.operation
-    if operation not in _ATTENTION or "is_causal" in form.features or is_near(result, probe.expected):
+    may_be = "is_causal" in OPERATIONS[operation].features and "is_causal" not in form.features
+    if not may_be or is_near(result, probe.expected):
         return form, probe
-    causal = probe_of(operation, _lengths_of(probe), is_causal=True)
-    plain = {name: value for name, value in causal.arguments.items() if name != "is_causal"}
+    causal = probe.with_argument("is_causal", True)
     if not is_near(result, causal.expected) and "causal" not in words:
         return form, probe
     return (
@@ -209,7 +209,7 @@ def _causal_or_not(form: Form, probe: Probe, result: np.ndarray, words: Sequence
             fixed_values={**form.fixed_values, f"{operation}.is_causal": True},
             words=(*form.words, "always causal"),
         ),
-        Probe(operation, {**plain, "is_causal": True}, causal.expected),
+        causal,
     )
 
 

@@ -146,9 +146,8 @@ def _summary(judged: Judged, options: Options) -> Lines:
     hold = f"{counted(len(passed), 'law')} {'holds' if len(passed) == 1 else 'hold'}"
     subjects = _subjects(passed)
     # Several laws may be about one thing, whose name stands here once.
-    about = "" if len(subjects) == len(passed) else f", about {counted(len(subjects), 'thing')}"
     said = [
-        f"{hold}{about}: {', '.join(subjects)}" if passed else "",
+        f"{hold} on {', '.join(subjects)}" if passed else "",
         f"not declared: {', '.join(absent)}" if absent else "",
     ]
     lines = _entry(label, "; ".join(filter(None, said)), options)

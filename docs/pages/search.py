@@ -1,7 +1,7 @@
 """What the search of the site finds: every page and every section of the built site, with its words.
 
 A page that is opened from a file may not read other files, so that the words come as a script; `search.js` looks in
-them by MiniSearch. Sphinx's own index has no words to show, and is removed.
+them by MiniSearch. Sphinx's own index has no words to show, and is put aside.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 WORDS = "_static/search_words.js"
@@ -23,9 +24,23 @@ def write_search(folder: Path) -> int:
     found = [section for page in pages for section in _sections(page, page.relative_to(folder).as_posix())]
     words = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     (folder / WORDS).write_text(f"const SEARCHED = {words};\n", encoding="utf-8")
-    for name in _SPHINX:
-        (folder / name).unlink(missing_ok=True)
     return len(found)
+
+
+def put_aside(folder: Path, aside: Path) -> None:
+    """Take Sphinx's own index out of the site and keep it: the next build goes on from it."""
+    for name in _SPHINX:
+        if (folder / name).is_file():
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).replace(aside / name)
+
+
+def put_back(folder: Path, aside: Path) -> bool:
+    """Give Sphinx its index of an earlier build; return whether there is one."""
+    kept = [name for name in _SPHINX if (aside / name).is_file() and (folder / name).parent.is_dir()]
+    for name in kept:
+        copyfile(aside / name, folder / name)
+    return len(kept) == len(_SPHINX)
 
 
 def _sections(page: Path, place: str) -> Iterator[list[str]]:

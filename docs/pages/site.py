@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from veriformer.conformance_tests.reports.schemas import COMMANDS, file_name, schema_text
 
-from pages.search import write_search
+from pages.search import put_aside, put_back, write_search
 
 CONFIGURATION = Path(__file__).resolve().parents[1] / "site"
 # Where the schemas of reports stand in the site: an address that stays.
@@ -48,12 +48,16 @@ def build_site(sources: Path, folder: Path, work: Path) -> bool:
     from sphinx.cmd.build import build_main
 
     _make_room(folder, sources)
+    if not put_back(folder, work / "search"):
+        # Without its index Sphinx cannot go on from an earlier build.
+        shutil.rmtree(work / "doctrees", ignore_errors=True)
     options = ["-b", "html", "-c", str(CONFIGURATION), "-d", str(work / "doctrees"), "-j", "auto", "-q", "-W"]
     warned = build_main([*options, str(sources), str(folder)]) != 0
     for page in folder.rglob("*.html"):
         _improve(page)
     _write_schemas(folder / SCHEMAS)
     write_search(folder)
+    put_aside(folder, work / "search")
     return warned
 
 

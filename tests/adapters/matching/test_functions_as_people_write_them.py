@@ -416,3 +416,13 @@ def test_an_input_that_no_call_passes_is_said(loaded):
         "    return e / e.sum(-1, keepdims=True)\n"
     )
     assert "`valid_lens` not given" in loaded("import numpy as np\n" + text).notices[0]
+
+
+def test_an_attention_with_weights_that_is_always_causal(loaded):
+    future = "    logits = np.where(np.tri(*logits.shape[-2:], dtype=bool), logits, -np.inf)\n"
+    text = HEADS.format(k="k", v="v").replace("    weights = np.exp", f"{future}    weights = np.exp")
+    text = text.replace("def mha(q, k, v, w_q", "def mha(x, w_q")
+    for name in "qkv":
+        text = text.replace(f"split({name} @", "split(x @")
+    notice = loaded("import numpy as np\n" + text).notices[0]
+    assert "always causal" in notice and "no known form" not in notice

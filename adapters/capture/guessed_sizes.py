@@ -13,6 +13,8 @@ def _each(names: str, value: Any) -> dict[str, Any]:
     return dict.fromkeys(names.split(), value)
 
 
+WIDTH, LENGTH = 24, 32
+"""The guessed width of vectors, and the guessed largest length of a sequence."""
 _HEADS, _HEAD_WIDTH = 4, 6
 _BY_NAME: Mapping[str, Any] = {
     **_each(
@@ -20,7 +22,7 @@ _BY_NAME: Mapping[str, Any] = {
         "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
         "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension "
         "querydim contextdim kvdim qdim crossattentiondim memorydim",
-        24,
+        WIDTH,
     ),
     **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", _HEADS),
     **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
@@ -29,7 +31,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
     **_each(
         "maxlen blocksize maxseqlen seqlen contextlength nctx maxlength maxpositionembeddings t contextsize",
-        32,
+        LENGTH,
     ),
     **_each("nlayers numlayers depth nlayer layers n numhiddenlayers", 2),
     **_each("dropout pdrop dropoutrate p attndropout residdropout embdpdrop attnpdrop residpdrop", 0.0),
@@ -74,6 +76,11 @@ def _told_apart(signature: Signature) -> dict[str, Any]:
         for name, value in defaults.items()
         if _BY_NAME.get(_folded(name)) == _HEAD_WIDTH and value in heads
     }
+
+
+def size_called(name: str) -> Any:
+    """Return the size that a parameter of this name is guessed to be; None where there is none."""
+    return _BY_NAME.get(_folded(name))
 
 
 def words_of_guesses(name: str, guesses: Mapping[str, Any]) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+from veriformer.adapters.capture.guessed_sizes import WIDTH, guessed_arguments, words_of_guesses
 
-_BATCH, _LENGTH, _OTHER_LENGTH, _WIDTH = 2, 11, 7, 24
+_BATCH, _LENGTH, _OTHER_LENGTH = 2, 11, 7
 # Tokens below the smallest vocabulary that a size is guessed to be.
 _TOKENS = 8
 
@@ -51,7 +51,7 @@ def _inputs(module: Any) -> Iterator[tuple[np.ndarray, ...]]:
     number = max(len(_required_inputs(module)), 1)
     numbers = np.random.default_rng(0)
     lengths = (_LENGTH, *(_OTHER_LENGTH,) * (number - 1))
-    yield tuple(numbers.standard_normal((_BATCH, length, _WIDTH)).astype(np.float32) for length in lengths)
+    yield tuple(numbers.standard_normal((_BATCH, length, WIDTH)).astype(np.float32) for length in lengths)
     yield tuple(numbers.integers(0, _TOKENS, (_BATCH, length)).astype(np.int32) for length in lengths)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from veriformer.adapters.matching.layouts import Arguments, Inner, Layout
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of
 
 MASKS = {"(B, S)": (), "(B, L, S)": (1,)}
@@ -16,21 +16,10 @@ _OF_POSITIONS = ("is_causal", "window", "bias")
 
 
 @dataclass(frozen=True)
-class ByQuery:
+class ByQuery(Around):
     """A layout in which a call with a mask has one query of one head as each sample; another call is as it is."""
 
-    layout: Layout
     axes: tuple[int, ...]
-
-    @property
-    def words(self) -> str:
-        """What is said of it."""
-        return self.layout.words
-
-    @property
-    def rank(self) -> int:
-        """The number of axes that the function is given."""
-        return self.layout.rank
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all queries; ValueError with what depends on a query's position."""

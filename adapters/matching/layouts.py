@@ -35,6 +35,23 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True)
+class Around:
+    """A layout that goes about the calls in another one."""
+
+    layout: Layout
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        return self.layout.words
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that the function is given."""
+        return self.layout.rank
+
+
+@dataclass(frozen=True)
 class AsItIs:
     """The layout of the interface."""
 

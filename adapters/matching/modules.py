@@ -6,25 +6,22 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
-from veriformer.adapters.capture.guessed_sizes import guessed_arguments
+from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching.names import folded, is_called, suggested
+from veriformer.adapters.matching.names import is_called, suggested
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.spec.operations import OPERATIONS
 
 _NORMS = ("layer_norm", "rms_norm")
 _OF_ONE_ARRAY = ("softmax", "gelu", "silu")
 _POSITIONS = "sinusoidal_positions"
-_EPS = frozenset({"eps", "epsilon", "varianceepsilon", "normeps"})
-# Constructors are told a width by this number, which `guessed_arguments` gives them.
-_GUESSED_WIDTH, _GUESSED_LENGTH = 24, 32
+_EPS = OPERATIONS["layer_norm"].parameter("eps")
 _TRIED_WIDTH = 6
 
 
@@ -74,7 +71,7 @@ class _Class:
     def is_linen(self) -> bool:
         return any(base.__module__.startswith("flax.linen") for base in self.kind.__mro__)
 
-    def instance(self, width: int, length: int = _GUESSED_LENGTH, eps: float | None = None) -> Any:
+    def instance(self, width: int, length: int = LENGTH, eps: float | None = None) -> Any:
         """Return an object of the class for vectors of a width; TypeError where a size cannot be guessed."""
         signature = inspect.signature(self.kind)
         required = [
@@ -85,10 +82,10 @@ class _Class:
         given = guessed_arguments(self.kind, signature, required)
         if given is None:
             raise TypeError(f"{self.kind.__name__} needs arguments that cannot be guessed")
-        given |= {name: _GUESSED_LENGTH for name in signature.parameters if folded(name) in _LENGTHS}
-        sizes = {_GUESSED_WIDTH: width, _GUESSED_LENGTH: max(length, _GUESSED_LENGTH)}
+        given |= {name: LENGTH for name in signature.parameters if size_called(name) == LENGTH}
+        sizes = {WIDTH: width, LENGTH: max(length, LENGTH)}
         arguments = {name: sizes.get(value, value) if type(value) is int else value for name, value in given.items()}
-        names = [name for name in signature.parameters if folded(name) in _EPS]
+        names = [name for name in signature.parameters if is_called(name, _EPS)]
         if eps is not None and names:
             arguments[names[0]] = eps
         made = self.kind(**arguments)
@@ -124,9 +121,6 @@ class _Class:
         return (other if callable(other) else other.forward)(x)
 
 
-_LENGTHS = frozenset({"maxlen", "maxseqlen", "maxlength", "seqlen", "contextlength", "maxpositionembeddings"})
-
-
 def _set(made: Any, name: str, value: Any) -> None:
     try:
         setattr(made, name, value)
@@ -143,8 +137,8 @@ def _norm(kind: type, operation: str, arrays: ArrayFramework) -> Callable[..., A
     roles = _roles(operation, own.weights_of(made, x), arrays)
     if roles is None or shape_of(own.call(made, {}, x) if not own.is_linen else x) != shape_of(x):
         return None
-    attribute = next((name for name in _members(made) if folded(name) in _EPS), None)
-    in_constructor = any(folded(name) in _EPS for name in inspect.signature(kind).parameters)
+    attribute = next((name for name in _members(made) if is_called(name, _EPS)), None)
+    in_constructor = any(is_called(name, _EPS) for name in inspect.signature(kind).parameters)
     has_eps = in_constructor or attribute is not None
 
     def norm(x: Any, **given: Any) -> Any:
@@ -190,12 +184,12 @@ def _positions(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
         weights = {} if not own.is_linen else own.weights_of(made, nothing)
         return own.call(made, weights, nothing)[0]
 
-    made = own.instance(_GUESSED_WIDTH)
-    nothing = arrays.from_numpy(np.zeros((1, 3, _GUESSED_WIDTH)), "float32")
+    made = own.instance(WIDTH)
+    nothing = arrays.from_numpy(np.zeros((1, 3, WIDTH)), "float32")
     if hasattr(made, "named_parameters") and list(made.named_parameters()):
         # What is learned is no table of sines.
         return None
-    return _named(positions, kind) if shape_of(own.call(made, {}, nothing)) == (1, 3, _GUESSED_WIDTH) else None
+    return _named(positions, kind) if shape_of(own.call(made, {}, nothing)) == (1, 3, WIDTH) else None
 
 
 def _of_one_array(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
@@ -203,10 +197,9 @@ def _of_one_array(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | No
     made = own.instance(_TRIED_WIDTH)
     if own.is_linen or own.weights_of(made, None):
         return None
-    function = partial(own.call, made, {})
 
     def of(x: Any) -> Any:
-        return function(x)
+        return own.call(made, {}, x)
 
     return _named(of, kind)
 

@@ -7,27 +7,15 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.layouts import Arguments, Inner, Layout
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import shape_of, stacked
 
 _FARTHEST = 20_000
 
 
 @dataclass(frozen=True)
-class SampleBySample:
+class SampleBySample(Around):
     """A layout in which each sample has a call of its own where each has positions of its own."""
-
-    layout: Layout
-
-    @property
-    def words(self) -> str:
-        """What is said of it."""
-        return self.layout.words
-
-    @property
-    def rank(self) -> int:
-        """The number of axes that the function is given."""
-        return self.layout.rank
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all samples."""
@@ -40,21 +28,15 @@ class SampleBySample:
 
 
 @dataclass(frozen=True)
-class ByPlace:
+class ByPlace(Around):
     """A layout in which each row of x is moved to the place of its position, and back afterwards."""
 
-    layout: Layout
     framework: ArrayFramework
 
     @property
     def words(self) -> str:
         """What is said of it."""
         return f"{self.layout.words}; row i has position i"
-
-    @property
-    def rank(self) -> int:
-        """The number of axes that the function is given."""
-        return self.layout.rank
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the turned rows; ValueError for positions too far away to be reached by moving rows."""

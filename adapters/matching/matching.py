@@ -34,6 +34,8 @@ _DOING = frozenset(
     """.split()  # noqa: SIM905
 )
 _MOST_OPERATIONS = 4
+# What is called so may be given heads that are projected and repeated already.
+_OF_HEADS = frozenset({"grouped_query_attention", "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
 
 
@@ -166,6 +168,8 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
         yield asked, True
         return
     of_name = suggested(name)
+    if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
+        of_name.append("scaled_dot_product_attention")
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]

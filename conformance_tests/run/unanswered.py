@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -29,7 +28,7 @@ class Answered:
 
 
 def without_unanswered(results: Sequence[LawResult], implementation: Implementation) -> Answered:
-    """Return the results; laws in which a function of another interface raises are not declared.
+    """Return the results; laws in which a function of another interface has no valid result are not declared.
 
     So is every law of a function that is called like an operation in a file that names no framework, if it raises in
     each law of its results: it is something else.
@@ -38,24 +37,22 @@ def without_unanswered(results: Sequence[LawResult], implementation: Implementat
         return Answered(tuple(results))
     reasons = {name: reason for name in implementation.operations if (reason := _reason(name, results, implementation))}
     functions = {operation: function for function, operation in implementation.taken_as.items()}
-    refused: Counter[tuple[str, str]] = Counter()
+    refused: dict[str, list[str]] = {}
     kept: list[LawResult] = []
     for one in results:
         operation = one.law.operation.name
         forward = implementation.derived.get(operation, operation)
         if forward in reasons:
             kept.append(_undeclared(one, f"no operation {operation}"))
-        elif forward in functions and one.status == "error" and one.reason.startswith(f"{operation} raised "):
+        elif forward in functions and one.status == "error" and one.reason.startswith(_answers(operation)):
             kept.append(_undeclared(one, one.reason))
-            refused[functions[forward], one.reason.removeprefix(f"{operation} raised ")] += 1
+            refused.setdefault(functions[forward], []).append(one.reason.removeprefix(f"{operation} "))
         else:
             kept.append(one)
     return Answered(
         tuple(kept),
         {name: reason for name, reason in reasons.items() if name not in implementation.derived},
-        tuple(
-            f"{name} raised in {counted(number, 'law')}, not judged: {why}" for (name, why), number in refused.items()
-        ),
+        tuple(_said(function, reasons) for function, reasons in refused.items()),
     )
 
 
@@ -69,8 +66,15 @@ def _has_its_names(implementation: Implementation, operation: str) -> bool:
     return 2 * len(set(names) & set(record.positional)) >= len(names)
 
 
-def _said(function: str, reason: str, number: int) -> str:
-    return f"{function} raised in {counted(number, 'law')}, which {'is' if number == 1 else 'are'} not judged: {reason}"
+def _answers(operation: str) -> tuple[str, str]:
+    """Return how the reasons begin where a call was refused, or answered in a shape that the known form has not."""
+    return f"{operation} raised ", f"{operation} returned "
+
+
+def _said(function: str, reasons: Sequence[str]) -> str:
+    """Return one sentence for all laws in which a function gave no valid result, with the first reason."""
+    number = counted(len(reasons), "law")
+    return f"{number} of {function} {'is' if len(reasons) == 1 else 'are'} not judged: once it {reasons[0]}"
 
 
 def _undeclared(result: LawResult, reason: str) -> LawResult:

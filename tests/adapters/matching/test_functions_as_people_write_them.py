@@ -426,3 +426,20 @@ def test_an_attention_with_weights_that_is_always_causal(loaded):
         text = text.replace(f"split({name} @", "split(x @")
     notice = loaded("import numpy as np\n" + text).notices[0]
     assert "always causal" in notice and "no known form" not in notice
+
+
+@pytest.mark.parametrize("name", ["multihead_attn", "multi_query_attention"])
+def test_heads_that_are_projected_and_repeated_already(loaded, name):
+    text = f"""
+def {name}(q, k, v, mask=None):
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    logits = torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[-1] ** SCALE
+    if mask is not None:
+        logits = logits.masked_fill(~mask, -math.inf)
+    return (logits.softmax(-1) @ v).transpose(1, 2)
+"""
+    for power, fits in (("0.5", True), ("1.0", False)):
+        found = loaded(TORCH + text.replace("SCALE", power))
+        assert found.taken_as == {name: "scaled_dot_product_attention"}
+        assert "(B, L, H, D)" in found.notices[0]
+        assert ("no known form" not in found.notices[0]) == fits

@@ -45,10 +45,11 @@ def misspelt_operations(found: object) -> list[tuple[str, str]]:
 
 
 def _about_names(found: object, operations: Callables) -> list[str]:
+    taken = {getattr(one, "written_as", "") for one in operations.values()}
     return [
         f"{received} is not an operation; did you mean {meant}?"
         for received, meant in misspelt_operations(found)
-        if meant not in operations
+        if meant not in operations and received not in taken
     ]
 
 

@@ -30,10 +30,11 @@ def _numbers(visible: float, hidden: float) -> Callable[[Any, Any], Any]:
     return lambda mask, arguments: chosen(mask, visible, hidden, arguments["query"])
 
 
+ADDED = "added, −∞ is hidden"
 KINDS = (
     Encoding("True may be attended", lambda mask, _: mask),
     Encoding("True is hidden", lambda mask, _: negated(mask)),
-    Encoding("added, −∞ is hidden", _numbers(0.0, -math.inf)),
+    Encoding(ADDED, _numbers(0.0, -math.inf)),
     Encoding("1 may be attended, 0 is hidden", _numbers(1.0, 0.0)),
     Encoding("1 is hidden, 0 may be attended", _numbers(0.0, 1.0)),
 )

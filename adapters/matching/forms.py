@@ -93,6 +93,11 @@ class Adopted:
         return self._form
 
     @property
+    def written_as(self) -> str:
+        """The name of the function."""
+        return str(getattr(self._function, "__name__", ""))
+
+    @property
     def has_all_gradients(self) -> bool:
         """Whether each argument of the operation reaches the function; a context that is x has none."""
         return f"{self._form.operation}.context" not in self._form.limitations

@@ -13,6 +13,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching.forms import Adopted
+from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
     Taking,
     assigned,
@@ -35,7 +36,8 @@ _DOING = frozenset(
 )
 _MOST_OPERATIONS = 4
 # What is called so may be given heads that are projected and repeated already.
-_OF_HEADS = frozenset({"grouped_query_attention", "multi_head_attention"})
+_GROUPED = "grouped_query_attention"
+_OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
 
 
@@ -156,10 +158,20 @@ def _best(
                 continue
             candidate = _Candidate(name, operation, arrays.name, found, function)
             if found.exact:
-                return candidate, ""
+                return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:
                 best = candidate
     return best, reason or _nearest_words(name, takings)
+
+
+def _is_meant_grouped(likest: _Candidate, exact: _Candidate) -> bool:
+    """Return whether a function called grouped answers fewer key heads than queries, which plain attention does not.
+
+    It is right where there are as many, in the same layout, whatever it does with the others.
+    """
+    layouts = [one.found.form.layout for one in (likest, exact)]
+    takes_fewer = layouts[0].words == layouts[1].words and not isinstance(layouts[0], OneByOne)
+    return (likest.operation, exact.operation) == (_GROUPED, "scaled_dot_product_attention") and takes_fewer
 
 
 def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iterator[tuple[str, bool]]:

@@ -9,14 +9,22 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import by_query, special
-from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
+from veriformer.adapters.matching import by_query, masks, special
+from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
-from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, SIZES, Probe, is_near, probe_of
+from veriformer.adapters.matching.probes import (
+    EQUAL_LENGTHS,
+    EQUAL_WIDTHS,
+    GROUPED,
+    SIZES,
+    Probe,
+    is_near,
+    probe_of,
+)
 from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
@@ -138,8 +146,8 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
 
 def _with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
     """Yield the forms in which a mask that must be given hides nothing where the interface has none."""
-    masks = [name for name, role in found.roles.items() if role == "mask" and name in found.needed]
-    for name in masks if form.operation in _ATTENTION else ():
+    masking = [name for name, role in found.roles.items() if role == "mask" and name in found.needed]
+    for name in masking if form.operation in _ATTENTION else ():
         for encoding in KINDS:
             yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
 
@@ -227,9 +235,9 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
             form = replace(form, features=tuple(one for one in form.features if one != feature))
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
-    masks = [name for name, role in found.roles.items() if role == "mask"]
-    if masks and form.operation in _ATTENTION:
-        form = _with_mask(trials, form, masks[0], probe)
+    masking = [name for name, role in found.roles.items() if role == "mask"]
+    if masking and form.operation in _ATTENTION:
+        form = _with_mask(trials, form, masking[0], probe)
     return replace(best, form=replace(form, left_out=found.left_out))
 
 
@@ -256,8 +264,11 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         if result is None or result.shape != masked.expected.shape:
             continue
         if is_near(result, masked.expected):
+            if encoding.words == ADDED and not masks.adds_any_number(trials, form, parameter, probe):
+                continue
             if trials.result(one, probe.with_argument("mask", special.drawn_mask(lengths)[0, 0])) is not None:
-                return one
+                as_it_is = _encoded(form, parameter, KINDS[0].of, KINDS[0].words)
+                return masks.described(trials, one, as_it_is, masked)
             # A mask of two axes has to be made whole for such a function.
             continue
         likeness = trials.likeness(one, masked, result)

@@ -27,7 +27,7 @@ from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
-from veriformer.conformance_tests.core.selection import Effort, Selection
+from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
 from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.core.trial import Trial
@@ -67,8 +67,8 @@ def compare_implementations(
     first: object,
     second: object,
     *,
-    operations: tuple[str, ...] | None = None,
-    dtypes: tuple[str, ...] | None = None,
+    operations: str | Iterable[str] | None = None,
+    dtypes: str | Iterable[str] | None = None,
     tier: Effort = "standard",
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
@@ -82,9 +82,9 @@ def compare_implementations(
     With `keeps_interrupted` an interrupt ends it with what was compared until then, rather than with KeyboardInterrupt.
     Raises LoadError when one cannot be loaded and UnknownName when an operation or tier does not exist.
     """
-    selection = Selection(operations, None, dtypes, tier, seed)
+    selection = Selection(several(operations), None, several(dtypes), tier, seed)
     loaded = [load(target) for target in (first, second)]
-    both = [implementation.restricted_to(dtypes) for implementation in loaded]
+    both = [implementation.restricted_to(selection.dtypes) for implementation in loaded]
     options = RunOptions(selection, progress=progress, keeps_interrupted=keeps_interrupted)
     return _Comparing(both[0], both[1], options).comparison()
 

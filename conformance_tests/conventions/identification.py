@@ -20,7 +20,7 @@ from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.presentation import Presented
-from veriformer.conformance_tests.core.selection import Selection, UnknownName, unknown
+from veriformer.conformance_tests.core.selection import Selection, UnknownName, several, unknown
 from veriformer.conformance_tests.core.subject import Subject, standard_conventions
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.drawing.limits import Limits
@@ -103,9 +103,9 @@ class Identification(Presented):
 
 def identify(
     target: object,
-    operations: Iterable[str] | None = None,
+    operations: str | Iterable[str] | None = None,
     *,
-    conventions: Iterable[str] | None = None,
+    conventions: str | Iterable[str] | None = None,
     keeps_interrupted: bool = False,
 ) -> Identification:
     """Return the value of each convention for each operation declared, how it is known, and the evidence.
@@ -115,8 +115,8 @@ def identify(
     rather than with KeyboardInterrupt. Raises LoadError when the implementation cannot be loaded and
     UnknownName when an operation or a convention does not exist.
     """
-    selection = Selection(None if operations is None else tuple(operations))
-    wanted = None if conventions is None else tuple(conventions)
+    selection = Selection(several(operations))
+    wanted = several(conventions)
     for name in wanted or ():
         if name not in CONVENTIONS:
             raise UnknownName(unknown("convention", name, CONVENTIONS, "veriformer list conventions"))

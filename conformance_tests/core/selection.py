@@ -39,6 +39,11 @@ class UnknownName(ValueError):
     """An unknown name; the message suggests the intended one."""
 
 
+def several(names: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return names as a tuple, one name as a tuple of it, and None as it is."""
+    return (names,) if isinstance(names, str) else names if names is None else tuple(names)
+
+
 @dataclass(frozen=True)
 class Selection:
     """The selected laws and operations; None means everything. `cases` limits how many each law is tried on."""

@@ -12,6 +12,7 @@ from veriformer.conformance_tests.operations.attention.case import ADDITIONS, At
 from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 
+_OF_EMPTY_ROWS = frozenset({"mask.empty_row", "causal.empty_row"})
 _RIGHT_ONLY = "{} declares that it takes padding on the right only"
 
 
@@ -68,6 +69,8 @@ def not_offered(law: Law, profile: Profile) -> str:
         return f"{name} refuses a bias together with the causal flag"
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
+    if law.statement.claim.key in _OF_EMPTY_ROWS and profile.subject.implementation.limited(name, "empty_rows"):
+        return f"{name} declares that a query without a visible key has no particular result"
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
     if space.mask == "always" and with_bias and profile.refuses_bias_beside_mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from veriformer.adapters.asked import asked_of
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
-from veriformer.conformance_tests.core.selection import Effort, Selection
+from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.run.checking_models import check_model, checked
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.options import RunOptions
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 def check(
     target: object,
     *,
-    operations: tuple[str, ...] | None = None,
-    laws: tuple[str, ...] | None = None,
-    dtypes: tuple[str, ...] | None = None,
+    operations: str | Iterable[str] | None = None,
+    laws: str | Iterable[str] | None = None,
+    dtypes: str | Iterable[str] | None = None,
     tier: Effort = "standard",
     seed: int = 0,
     expected_failures: ExpectedFailures | Path | str | None = None,
@@ -58,9 +58,9 @@ def check(
         parameters), or "model.py:GPT"; the report is a `ModelReport` then, and the arguments about laws do not apply.
         Or a function, or a dictionary of functions by the names of operations or by their own: what each is taken for
         stands in the report's notices.
-    `operations`: their names; None for all.
-    `laws`: ids, or globs over them; None for all.
-    `dtypes`: these instead of the declared ones.
+    `operations`: a name or several; None for all.
+    `laws`: an id, a glob over ids, or several; None for all.
+    `dtypes`: one or several, instead of the declared ones.
     `tier`: how many cases each law gets: "quick", "standard" or "thorough".
     `seed`: the same seed draws the same cases.
     `expected_failures`: failures that do not count, or the file that lists them.
@@ -87,7 +87,7 @@ def check(
     for arguments about laws if the target is a model, and for inputs if it is none.
     """
     options = RunOptions(
-        Selection(operations, laws, dtypes, tier, seed),
+        Selection(several(operations), several(laws), several(dtypes), tier, seed),
         ExpectedFailures.of(expected_failures),
         fail_fast=fail_fast,
         shrink=shrink,

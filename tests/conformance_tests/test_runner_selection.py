@@ -189,3 +189,8 @@ def test_progress_is_told_before_each_law() -> None:
     ranks = read_json("order.json")
     names = sorted(("softmax.shape", "softmax.shift"), key=ranks.index)
     assert [(step.law, step.done, step.total) for step in told] == [(names[0], 0, 2), (names[1], 1, 2)]
+
+
+def test_one_name_may_be_given_by_itself() -> None:
+    report = check(SimpleNamespace(softmax=right_softmax), operations="softmax", laws="softmax.shape", tier="quick")
+    assert [one.statement.id for one in report.results if one.status == "passed"] == ["softmax.shape"]

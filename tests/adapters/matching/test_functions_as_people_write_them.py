@@ -443,3 +443,53 @@ def {name}(q, k, v, mask=None):
         assert found.taken_as == {name: "scaled_dot_product_attention"}
         assert "(B, L, H, D)" in found.notices[0]
         assert ("no known form" not in found.notices[0]) == fits
+
+
+@pytest.mark.parametrize("repeated", ["repeat_interleave(n, 1)", "repeat(1, n, 1, 1)"])
+def test_a_function_called_grouped_is_judged_with_fewer_heads_of_keys(loaded, repeated):
+    text = f"""
+def grouped_attention(q, k, v):
+    n = q.shape[1] // k.shape[1]
+    k, v = k.{repeated}, v.{repeated}
+    return ((q @ k.mT) / q.shape[-1] ** 0.5).softmax(-1) @ v
+"""
+    found = loaded(TORCH + text)
+    assert found.taken_as == {"grouped_attention": "grouped_query_attention"}
+    assert not any("did you mean" in notice for notice in found.notices)
+    assert ("no known form" in found.notices[0]) == ("repeat(1" in repeated)
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        ("scores = scores if attn_mask is None else scores + attn_mask.to(scores)", True),
+        (
+            "scores = scores if attn_mask is None else scores.masked_fill(~attn_mask, -math.inf) "
+            "if attn_mask.dtype is torch.bool else scores + attn_mask",
+            False,
+        ),
+    ],
+)
+def test_a_boolean_mask_that_is_added_is_said_where_torchs_names_promise_one(loaded, mask, said):
+    text = attention(signature="q, k, v, attn_mask=None, is_causal=False", mask=mask)
+    text = text.replace(
+        "    weights",
+        "    scores = scores + scores.new_full(scores.shape[-2:], -math.inf).triu(1) "
+        "if is_causal else scores\n    weights",
+    )
+    assert ("a boolean one is added as 0 and 1" in loaded(text).notices[0]) == said
+
+
+@pytest.mark.parametrize("number", ["1e9", "10000.0"])
+def test_a_finite_number_that_is_added_leaves_empty_rows_without_a_result(loaded, number):
+    mask = f"scores = scores if mask is None else scores + (1.0 - mask) * -{number}"
+    found = loaded(attention(mask=mask))
+    assert "1 may be attended, 0 is hidden; a row that sees no key has no result of its own" in found.notices[0]
+    assert found.limited("scaled_dot_product_attention", "empty_rows")
+
+
+def test_a_program_with_a_finite_number_added_is_not_accused_for_rows_that_see_nothing(loaded):
+    mask = "scores = scores if mask is None else scores + (1.0 - mask) * -1e9"
+    report = check(loaded(attention(mask=mask)), laws="attention.mask.*", tier="quick")
+    statuses = {one.statement.id: one.status for one in report.results}
+    assert report.exit_status == 0 and statuses["attention.mask.empty_row"] == "not_declared"

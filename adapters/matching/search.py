@@ -36,6 +36,8 @@ _ATTENTION = {
 }
 _NETWORKS = {"feed_forward": ("relu", "gelu", "silu"), "gated_feed_forward": ("silu", "gelu", "relu")}
 _NORMS = ("layer_norm", "rms_norm")
+# Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
+_LAYOUTS_WITH_SMALL_MASKS = 2
 # A function whose results depend on the arguments so differently is something else.
 _LEAST_LIKENESS = 0.05
 
@@ -118,7 +120,8 @@ def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iter
     if _lacking(operation, found) and operation not in special.FORMS:
         return
     for form in _with_what_it_lacks(operation, found, framework):
-        for layout in _layouts(operation, found, framework):
+        given = isinstance(form.layout, by_query.ByQuery)
+        for layout in [form.layout] if given else _layouts(operation, found, framework):
             for sizes, limitations in _sizes(operation, layout):
                 limited = tuple(f"{operation}.{one}" for one in limitations)
                 yield replace(form, layout=layout, limitations=(*form.limitations, *limited)), sizes
@@ -150,6 +153,16 @@ def _with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
     for name in masking if form.operation in _ATTENTION else ():
         for encoding in KINDS:
             yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
+        for encoding in KINDS if form.operation in by_query.TAKING else ():
+            yield from _with_smaller_masks(form, name, encoding)
+
+
+def _with_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
+    """Yield the forms in which a mask that must be given has fewer axes than the logits."""
+    for shape, axes in by_query.MASKS.items():
+        one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+        for layout in of_heads(_ATTENTION[form.operation])[:_LAYOUTS_WITH_SMALL_MASKS]:
+            yield replace(one, layout=by_query.ByQuery(layout, axes, needs=True))
 
 
 def _all_visible(encoding: Encoding, arguments: Any) -> Any:
@@ -236,7 +249,10 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     masking = [name for name, role in found.roles.items() if role == "mask"]
-    if masking and form.operation in _ATTENTION:
+    if isinstance(form.layout, by_query.ByQuery):
+        masked = probe.with_argument("mask", special.drawn_mask({**SIZES, **_lengths_of(probe)}))
+        form = masks.described(trials, form, form, masked)
+    elif masking and form.operation in _ATTENTION:
         form = _with_mask(trials, form, masking[0], probe)
     return replace(best, form=replace(form, left_out=found.left_out))
 
@@ -291,7 +307,7 @@ def _with_smaller_mask(trials: Trials, form: Form, parameter: str, masked: Probe
             if result is None or result.shape != masked.expected.shape:
                 continue
             if is_near(result, masked.expected):
-                return one
+                return masks.described(trials, one, one, masked)
             likeness = trials.likeness(one, masked, result)
             if likeness > likest + 1e-9:
                 best, likest = one, likeness

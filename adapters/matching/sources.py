@@ -159,6 +159,9 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "is_causal":
         # A function that is causal by default is asked for what the interface has as its default.
         missing = LEFT_OUT if one.has_default and one.default in (False, None) else False
+    if name == "softcap" and one.default is None:
+        # Its own way to have none is None; what 0 does is not its matter.
+        return lambda arguments: arguments.get(name) or missing
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

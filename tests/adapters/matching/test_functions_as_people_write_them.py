@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
+import torch
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError, NoOperations
 from veriformer.adapters.loading import load
@@ -493,3 +495,27 @@ def test_a_program_with_a_finite_number_added_is_not_accused_for_rows_that_see_n
     report = check(loaded(attention(mask=mask)), laws="attention.mask.*", tier="quick")
     statuses = {one.statement.id: one.status for one in report.results}
     assert report.exit_status == 0 and statuses["attention.mask.empty_row"] == "not_declared"
+
+
+@pytest.mark.parametrize("signature", ["q, k, v, mask=None", "q, k, v, mask"])
+def test_a_function_with_a_mask_of_one_length_is_given_all_queries(loaded, signature):
+    """What depends on the number of queries shows, so that a scale by the length is named."""
+    mask = "scores = scores if mask is None else scores.masked_fill(~mask[:, None, None, :], -math.inf)"
+    text = attention(signature=signature, mask=mask).replace("q.shape[-1]", "q.shape[-2]")
+    found = loaded(text)
+    assert "(B, S), True may be attended" in found.notices[0]
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(2, 3, 5, 4, generator=generator) for _ in range(3))
+    visible = torch.rand(2, 3, 5, 5, generator=generator) < 0.6
+    visible[..., 0] = True
+    got = found.operations["scaled_dot_product_attention"](query, key, value, mask=visible)
+    scores = (query @ key.mT / 5**0.5).masked_fill(~visible, -math.inf)
+    torch.testing.assert_close(got, scores.softmax(-1) @ value)
+
+
+def test_a_soft_cap_whose_own_way_to_have_none_is_none(loaded):
+    cap = "scores = scores if softcap is None else torch.tanh(scores / softcap) * softcap"
+    found = loaded(attention(signature="q, k, v, softcap=None", mask=cap))
+    query, key, value = (torch.randn(1, 2, 3, 4) for _ in range(3))
+    off = found.operations["scaled_dot_product_attention"](query, key, value, softcap=0.0)
+    torch.testing.assert_close(off, torch.nn.functional.scaled_dot_product_attention(query, key, value))

@@ -1,4 +1,4 @@
-"""Sizes for a class that cannot be built without them, guessed by the names of its parameters."""
+"""Sizes and weights for a class that cannot be built without them, guessed by the names of its parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
+import numpy as np
+from veriformer.adapters.capture.guessed_weights import weights_called
+
 
 def _each(names: str, value: Any) -> dict[str, Any]:
     return dict.fromkeys(names.split(), value)
@@ -15,7 +18,7 @@ def _each(names: str, value: Any) -> dict[str, Any]:
 
 WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
-_HEADS, _HEAD_WIDTH = 4, 6
+_HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
 _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
@@ -27,7 +30,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", _HEADS),
     **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
     **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
-    **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", 40),
+    **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", _HIDDEN),
     **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
     **_each(
         "maxlen blocksize maxseqlen seqlen contextlength nctx maxlength maxpositionembeddings t contextsize",
@@ -39,6 +42,8 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("theta base ropetheta", 10000.0),
     **_each("bias qkvbias causal iscausal", True),
 }
+# A class in a file that imports one of these may want arrays of theirs.
+_OF_OTHERS = ("torch", "jax", "flax", "equinox", "tensorflow", "keras", "mlx", "tinygrad", "cupy")
 _CONFIGURATIONS = ("config", "cfg", "args", "conf", "hparams", "hp", "params", "modelargs", "configuration")
 
 
@@ -96,6 +101,9 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
     folded = _folded(parameter.name)
     if folded in _BY_NAME:
         return _BY_NAME[folded]
+    weights = weights_called(parameter.name, WIDTH, _HIDDEN) if _is_of_numpy(build) else None
+    if weights is not None:
+        return weights
     kind = _annotated(build, parameter)
     if kind is not None:
         try:
@@ -103,6 +111,13 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
         except TypeError:
             pass
     return GuessedConfiguration() if folded in _CONFIGURATIONS else None
+
+
+def _is_of_numpy(build: Any) -> bool:
+    """Return whether a class is from a file that imports NumPy and no other framework."""
+    names = vars(sys.modules.get(getattr(build, "__module__", ""), sys)).values()
+    imported = {str(getattr(value, "__name__", "")).partition(".")[0] for value in names}
+    return "numpy" in imported and imported.isdisjoint(_OF_OTHERS)
 
 
 def _annotated(build: Any, parameter: Parameter) -> type | None:
@@ -120,4 +135,6 @@ def _folded(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"random numbers ({' × '.join(map(str, value.shape))})"
     return repr(value) if isinstance(value, int | float | bool | str) else f"{type(value).__name__}()"

@@ -12,6 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching import training
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
@@ -115,7 +116,7 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
         return {str(name): function for name, function in found.items() if callable(function)}
     if not isinstance(found, ModuleType):
         return {}
-    functions = {**functions_of(found), **_classes_of(found)}
+    functions = {**functions_of(found), **_classes_of(found), **training.classes_of(found)}
     for one in asked.operations:
         if one and callable(getattr(found, one, None)):
             functions[one] = getattr(found, one)
@@ -142,6 +143,8 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
 
     So is a backward pass. Where the framework is not declared, a call has to find it.
     """
+    if name in training.OPERATIONS_OF:
+        return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
     if not OPERATIONS[name].also_called:
         return True
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):

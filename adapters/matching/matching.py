@@ -12,6 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching import training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -144,6 +145,9 @@ def _best(
     takings = parameters_of(function)
     if takings is None:
         return None, "its signature cannot be read"
+    of_training = training.operation_of(function, name) if asked is None or asked in training.OPERATIONS_OF else None
+    if of_training is not None:
+        return _best_of_training(name, function, asked or of_training, declared)
     if not takings or _DOING.intersection(words_of(name)[:1]):
         return None, NO_OPERATION if not takings else "its name says that it does something"
     best: _Candidate | None = None
@@ -172,6 +176,18 @@ def _is_meant_grouped(likest: _Candidate, exact: _Candidate) -> bool:
     layouts = [one.found.form.layout for one in (likest, exact)]
     takes_fewer = layouts[0].words == layouts[1].words and not isinstance(layouts[0], OneByOne)
     return (likest.operation, exact.operation) == (_GROUPED, "scaled_dot_product_attention") and takes_fewer
+
+
+def _best_of_training(
+    name: str, function: Callable[..., Any], operation: str, declared: str | None
+) -> tuple[_Candidate | None, str]:
+    reason = ""
+    for arrays in _frameworks(function, declared):
+        found, why = training.form_of(function, operation, arrays)
+        if found is not None:
+            return _Candidate(name, operation, arrays.name, found, function), ""
+        reason = reason or f"as {operation}, {why}"
+    return None, reason or NO_OPERATION
 
 
 def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iterator[tuple[str, bool]]:

@@ -79,9 +79,11 @@ class _Class:
             for name, one in signature.parameters.items()
             if one.default is one.empty and one.kind is not one.VAR_POSITIONAL and one.kind is not one.VAR_KEYWORD
         ]
-        given = guessed_arguments(self.kind, signature, required)
+        vectors = {name: first for name in required if (first := _first_of(name)) is not None}
+        given = guessed_arguments(self.kind, signature, [one for one in required if one not in vectors])
         if given is None:
             raise TypeError(f"{self.kind.__name__} needs arguments that cannot be guessed")
+        given |= {name: self.arrays.from_numpy(np.full(width, one), "float32") for name, one in vectors.items()}
         given |= {name: LENGTH for name in signature.parameters if size_called(name) == LENGTH}
         sizes = {WIDTH: width, LENGTH: max(length, LENGTH)}
         arguments = {name: sizes.get(value, value) if type(value) is int else value for name, value in given.items()}
@@ -119,6 +121,13 @@ class _Class:
         for name, value in weights.items():
             _set(other, name, value)
         return (other if callable(other) else other.forward)(x)
+
+
+def _first_of(name: str) -> float | None:
+    """Return the numbers that a gain or a shift has at first; None for the name of anything else."""
+    first = {"gamma": 1.0, "beta": 0.0}
+    record = OPERATIONS["layer_norm"]
+    return next((one for role, one in first.items() if is_called(name, record.parameter(role))), None)
 
 
 def _set(made: Any, name: str, value: Any) -> None:

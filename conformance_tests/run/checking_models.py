@@ -47,10 +47,10 @@ def check_model(
         _refuse_objects(target, inputs, keywords)
     with _quiet(isolation is None) as written, opened(target, inputs, keywords, seed=seed, limits=isolation) as session:
         # They import the families and the laws of all operations, which a model that cannot be recorded does without.
-        from veriformer.conformance_tests.recognition.recognise import recognise
+        from veriformer.conformance_tests.run.attention_alone import recognised
         from veriformer.conformance_tests.run.model_laws import judged
 
-        recognition = recognise(session.trace)
+        recognition, completed = recognised(session.trace, seed)
         printed = session.printed() or written.getvalue()
         laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
     notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
@@ -59,7 +59,7 @@ def check_model(
         recognition,
         laws,
         seed=seed,
-        notes=(*notes, *refusal, *_printed(name, printed)),
+        notes=(*notes, *completed, *refusal, *_printed(name, printed)),
         seconds=time.monotonic() - started,
         source=target if isinstance(target, str) else None,
     )

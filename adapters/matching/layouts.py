@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of, size_of, stacked, transposed
+from veriformer.adapters.matching.namespaces import broadcast, part_of, reshaped, shape_of, size_of, stacked, transposed
 
 Arguments = Mapping[str, Any]
 Inner = Callable[[Arguments], Any]
@@ -118,7 +118,7 @@ def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:
 
 def _indexed(array: Any, place: tuple[int, ...]) -> Any:
     for number in place:
-        array = array[min(number, shape_of(array)[0] - 1)]
+        array = part_of(array, min(number, shape_of(array)[0] - 1))
     return array
 
 

@@ -1,14 +1,17 @@
 """The few array functions that a change of layout needs, by the framework of the arrays.
 
-They are the framework's own, so that a function between them can be differentiated.
+They are the framework's own, so that a function between them can be differentiated. Where JAX differentiates nothing,
+what only moves entries is left to NumPy: JAX would compile each move anew for every shape, which takes some 40 ms.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 _MODULES = {
     "numpy": "numpy",
@@ -31,6 +34,19 @@ def _module(array: Any) -> Any:
     return sys.modules[_MODULES.get(_root(array), "numpy")]
 
 
+def has_values(array: Any) -> bool:
+    """Return whether an array is one of JAX that is not being traced."""
+    return _root(array) == "jaxlib"
+
+
+def _moved(arrays: Sequence[Any], move: Callable[..., np.ndarray]) -> Any:
+    """Return what NumPy makes of JAX's arrays, in memory of its own, as an array on the device of the first."""
+    first = arrays[0]
+    moved = np.array(move(*map(np.asarray, arrays)), order="C", copy=True)
+    # What was put nowhere in particular must stay so: JAX compiles for the one and the other.
+    return sys.modules["jax"].device_put(moved, first.sharding if first.committed else None)
+
+
 def shape_of(array: Any) -> Shape:
     """Return the shape of an array, () for a number."""
     return tuple(int(length) for length in getattr(array, "shape", ()))
@@ -38,6 +54,8 @@ def shape_of(array: Any) -> Shape:
 
 def transposed(array: Any, axes: Sequence[int]) -> Any:
     """Return an array with its axes in another order."""
+    if has_values(array):
+        return _moved([array], lambda values: values.transpose(axes))
     if _root(array) in ("torch", "tinygrad"):
         return array.permute(*axes)
     return _module(array).transpose(array, tuple(axes))
@@ -45,6 +63,8 @@ def transposed(array: Any, axes: Sequence[int]) -> Any:
 
 def reshaped(array: Any, shape: Sequence[int]) -> Any:
     """Return an array with another shape."""
+    if has_values(array):
+        return _moved([array], lambda values: values.reshape(shape))
     if _root(array) in ("torch", "tinygrad"):
         return array.reshape(*shape) if shape else array.reshape(())
     return _module(array).reshape(array, tuple(shape))
@@ -53,9 +73,16 @@ def reshaped(array: Any, shape: Sequence[int]) -> Any:
 def stacked(arrays: Sequence[Any]) -> Any:
     """Return arrays of one shape along a new first axis."""
     first, *others = arrays
+    if all(map(has_values, arrays)) and len({one.dtype for one in arrays}) == 1:
+        return _moved(arrays, lambda *values: np.stack(values))
     if _root(first) == "tinygrad":
         return first.stack(*others)
     return _module(first).stack(list(arrays))
+
+
+def part_of(array: Any, place: Any) -> Any:
+    """Return what is at a place of an array: an index, a slice, or a tuple of them."""
+    return _moved([array], lambda values: values[place]) if has_values(array) else array[place]
 
 
 def chosen(condition: Any, yes: float, no: float, like: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.namespaces import shape_of, stacked
+from veriformer.adapters.matching.namespaces import has_values, part_of, shape_of, stacked
 
 _FARTHEST = 20_000
 
@@ -23,8 +23,8 @@ class SampleBySample(Around):
         if len(shape_of(positions)) == 1:
             return self.layout.call(inner, arguments)
         samples = range(shape_of(x)[0])
-        each = [{**arguments, "x": x[b : b + 1], "positions": positions[b]} for b in samples]
-        return stacked([self.layout.call(inner, one)[0] for one in each])
+        each = [{**arguments, "x": part_of(x, slice(b, b + 1)), "positions": part_of(positions, b)} for b in samples]
+        return stacked([part_of(self.layout.call(inner, one), 0) for one in each])
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,18 @@ class ByPlace(Around):
         positions = self.framework.to_numpy(arguments["positions"])
         if positions.ndim == 1:
             return self._moved(inner, arguments, arguments["x"], positions)
-        samples = range(shape_of(arguments["x"])[0])
-        return stacked([self._moved(inner, arguments, arguments["x"][b : b + 1], positions[b])[0] for b in samples])
+        x, samples = arguments["x"], range(shape_of(arguments["x"])[0])
+        one_each = [part_of(x, slice(b, b + 1)) for b in samples]
+        return stacked([part_of(self._moved(inner, arguments, one_each[b], positions[b]), 0) for b in samples])
 
     def _moved(self, inner: Inner, arguments: Arguments, x: Any, positions: np.ndarray) -> Any:
         if positions.size and (positions.max() > _FARTHEST or positions.min() < 0):
             raise ValueError(f"positions are the places of rows here, at most {_FARTHEST}")
         rows = np.zeros(int(positions.max(initial=0)) + 1, dtype=np.int64)
         rows[positions] = np.arange(positions.size)
-        moved = x[:, :, self.framework.from_numpy(rows)]
-        turned = self.layout.call(inner, {**arguments, "x": moved})
-        return turned[:, :, self.framework.from_numpy(positions)]
+        turned = self.layout.call(inner, {**arguments, "x": self._rows(x, rows)})
+        return self._rows(turned, positions)
+
+    def _rows(self, array: Any, places: np.ndarray) -> Any:
+        chosen = places if has_values(array) else self.framework.from_numpy(places)
+        return part_of(array, (slice(None), slice(None), chosen))

@@ -67,6 +67,8 @@ def form_of(
     any of the right shape.
     """
     found = taken(operation, takings, by_order=named)
+    # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.
+    framework.use_one_thread()
     trials = Trials(function, framework)
     best: Found | None = None
     for form, sizes in _candidates(operation, found, framework):

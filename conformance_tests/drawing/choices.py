@@ -11,14 +11,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import cycle
 from random import Random
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from hypothesis import strategies as st
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 U = TypeVar("U")
 P = ParamSpec("P")
+
+
+def _strategies() -> Any:
+    """Return Hypothesis's strategies, which a run does without: importing them takes a tenth of a second."""
+    from hypothesis import strategies
+
+    return strategies
 
 
 class Draw(Protocol):
@@ -51,7 +59,7 @@ def sampled_from(elements: Sequence[T]) -> Choice[T]:
     if not elements:
         raise ValueError("there is nothing to choose from")
     count = len(elements)
-    return Choice(lambda random: elements[int(random.random() * count)], lambda: st.sampled_from(elements))
+    return Choice(lambda random: elements[int(random.random() * count)], lambda: _strategies().sampled_from(elements))
 
 
 def in_turn(elements: Sequence[T], preferred: Callable[[Sequence[T]], Sequence[T]] = tuple) -> Choice[T]:
@@ -59,7 +67,7 @@ def in_turn(elements: Sequence[T], preferred: Callable[[Sequence[T]], Sequence[T
     them in the order of `preferred`.
     """
     turns = cycle(elements)
-    return Choice(lambda _: next(turns), lambda: st.sampled_from(preferred(elements)))
+    return Choice(lambda _: next(turns), lambda: _strategies().sampled_from(preferred(elements)))
 
 
 def in_some_order(elements: Iterable[T], seed: int) -> Choice[T]:
@@ -71,19 +79,20 @@ def in_some_order(elements: Iterable[T], seed: int) -> Choice[T]:
 def integers(least: int, most: int) -> Choice[int]:
     """Return the choice of an integer, both ends included."""
     count = most - least + 1
-    return Choice(lambda random: least + int(random.random() * count), lambda: st.integers(least, most))
+    return Choice(lambda random: least + int(random.random() * count), lambda: _strategies().integers(least, most))
 
 
 def booleans() -> Choice[bool]:
     """Return the choice of a truth value."""
-    return Choice(lambda random: random.random() < 0.5, st.booleans)
+    return Choice(lambda random: random.random() < 0.5, lambda: _strategies().booleans())
 
 
 def one_of(*choices: Choice[T]) -> Choice[T]:
     """Return the choice of one of the choices, each as likely as another."""
     chosen = sampled_from(choices)
     return Choice(
-        lambda random: chosen.sample(random).sample(random), lambda: st.one_of(*(item.strategy for item in choices))
+        lambda random: chosen.sample(random).sample(random),
+        lambda: _strategies().one_of(*(item.strategy for item in choices)),
     )
 
 
@@ -91,7 +100,7 @@ def tuples(*choices: Choice[Any]) -> Choice[tuple[Any, ...]]:
     """Return the choice of one of each."""
     return Choice(
         lambda random: tuple(choice.sample(random) for choice in choices),
-        lambda: st.tuples(*(choice.strategy for choice in choices)),
+        lambda: _strategies().tuples(*(choice.strategy for choice in choices)),
     )
 
 
@@ -100,7 +109,7 @@ def lists(elements: Choice[T], *, min_size: int, max_size: int) -> Choice[list[T
     length = integers(min_size, max_size)
     return Choice(
         lambda random: [elements.sample(random) for _ in range(length.sample(random))],
-        lambda: st.lists(elements.strategy, min_size=min_size, max_size=max_size),
+        lambda: _strategies().lists(elements.strategy, min_size=min_size, max_size=max_size),
     )
 
 
@@ -108,7 +117,7 @@ def builds(function: Callable[..., T], *choices: Choice[Any]) -> Choice[T]:
     """Return the choice of the function's results on one of each."""
     return Choice(
         lambda random: function(*(choice.sample(random) for choice in choices)),
-        lambda: st.builds(function, *(choice.strategy for choice in choices)),
+        lambda: _strategies().builds(function, *(choice.strategy for choice in choices)),
     )
 
 
@@ -116,9 +125,12 @@ def composite(function: Callable[Concatenate[Draw, P], T]) -> Callable[P, Choice
     """Return the function of choices that draws from others, step by step, with the given `draw`."""
 
     def choice(*arguments: P.args, **keywords: P.kwargs) -> Choice[T]:
-        @st.composite
-        def strategy(draw: st.DrawFn) -> T:
+        def drawn(draw: st.DrawFn) -> T:
             return function(cast(Draw, lambda inner: draw(inner.strategy)), *arguments, **keywords)
+
+        def strategy() -> st.SearchStrategy[T]:
+            made: st.SearchStrategy[T] = _strategies().composite(drawn)()
+            return made
 
         return Choice(
             lambda random: function(cast(Draw, lambda inner: inner.sample(random)), *arguments, **keywords), strategy

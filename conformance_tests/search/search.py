@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, product, takewhile
+from operator import itemgetter
 from random import Random
 from typing import Any, Literal
 
@@ -46,17 +47,17 @@ from veriformer.conformance_tests.operations.cases import cases, further_cases, 
 from veriformer.conformance_tests.operations.inputs import draw_inputs, has_samples
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
-# A small counterexample is worth a part of a second, because a wrong function breaks dozens of laws. What is counted is
-# not seconds but calls, and the products that they take, so that a busy machine finds the case that an idle one finds.
-# Where a framework compiles for each shape, a call takes as long as many others.
-MOST_TRIED = 1_000
-MOST_TRIED_COMPILED = 120
+# A small counterexample is worth a tenth of a second, because a wrong function breaks dozens of laws. What is counted
+# is not seconds but calls, and the products that they take, so that a busy machine finds the case that an idle one
+# finds. Where a framework compiles for each shape, a call takes as long as many others.
+MOST_TRIED = 300
+MOST_TRIED_COMPILED = 60
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
 _SMALL, _OF_ALL_SIZES = 0.5, 0.25
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
-_SWEPT_DRAWS = 1200
+_SWEPT_DRAWS = 600
 _TRIED_ALIKE = 8
 # Where there are few different cases, most draws repeat one: after so many there are hardly others.
 _DRAWS_PER_CASE = 3
@@ -244,18 +245,25 @@ class Search:
 
         A part of all tries is made.
         """
-        drawn = self._drawn(limits, _SWEPT_DRAWS)
-        lengths = [_length(case) for case in drawn]
-        tried: Counter[tuple[int, int]] = Counter()
-        few = []
-        for place in sorted(range(len(drawn)), key=lengths.__getitem__):
-            tried[lengths[place]] += 1
-            if tried[lengths[place]] <= _TRIED_ALIKE:
-                few.append(drawn[place])
         self._until = self._tried + part * self._most
-        found = self._first_wanted(few)
+        found = self._first_wanted(self._few_of_each_length(self._drawn(limits, _SWEPT_DRAWS)))
         self._until = math.inf
         return found
+
+    def _few_of_each_length(self, drawn: list[Case]) -> Iterator[Case]:
+        """Yield some cases of each length, the shortest first, until the search has ended."""
+        of_size: dict[int, list[Case]] = {}
+        for case in drawn:
+            of_size.setdefault(case.size, []).append(case)
+        # To write a case down takes as long as to draw it, and few are tried: no more are written down than are needed.
+        for size in sorted(of_size):
+            tried: Counter[tuple[int, int]] = Counter()
+            for length, case in sorted(((_length(case), case) for case in of_size[size]), key=itemgetter(0)):
+                if self._ends_shrinking():
+                    return
+                tried[length] += 1
+                if tried[length] <= _TRIED_ALIKE:
+                    yield case
 
     def _shortened(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a case of attention with fewer settings and shorter axes, as far as it still fails."""

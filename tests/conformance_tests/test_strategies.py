@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -455,3 +457,8 @@ def test_the_flag_gives_way_to_the_mask_unless_the_law_is_about_the_flag() -> No
 def test_nothing_is_drawn_without_a_space() -> None:
     with pytest.raises(TypeError, match="NoSpace"):
         cases(NoSpace(), Limits("softmax", ("float32",), frozenset()))
+
+
+def test_a_check_is_imported_without_hypothesis() -> None:
+    code = "import sys; import veriformer.conformance_tests.run.checking; sys.exit('hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -26,17 +26,26 @@ class ByQuery(Around):
         mask = arguments.get("mask")
         if mask is None:
             return self.layout.call(inner, arguments)
-        if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
-            raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
-        samples, heads, rows, width = shape_of(arguments["query"])
+        refuse_positions(arguments)
+        samples, heads, rows, _ = shape_of(arguments["query"])
         columns, count = shape_of(arguments["key"])[2], samples * heads * rows
-        changed = {
-            "query": reshaped(arguments["query"], (count, 1, 1, width)),
-            "mask": reshaped(broadcast(mask, (samples, heads, rows, columns)), (count, *self.axes, columns)),
-            **{name: _repeated(arguments[name], heads, rows) for name in ("key", "value")},
-        }
+        whole = broadcast(mask, (samples, heads, rows, columns))
+        changed = {**one_query_each(arguments), "mask": reshaped(whole, (count, *self.axes, columns))}
         result = self.layout.call(inner, {**arguments, **changed})
         return reshaped(result, (samples, heads, rows, shape_of(result)[-1]))
+
+
+def refuse_positions(arguments: Arguments) -> None:
+    """Raise ValueError for what depends on a query's position, which is lost where each is a sample."""
+    if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
+        raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
+
+
+def one_query_each(arguments: Arguments) -> dict[str, Any]:
+    """Return queries, keys and values with each query of each head as a sample."""
+    samples, heads, rows, width = shape_of(arguments["query"])
+    query = reshaped(arguments["query"], (samples * heads * rows, 1, 1, width))
+    return {"query": query, **{name: _repeated(arguments[name], heads, rows) for name in ("key", "value")}}
 
 
 def _repeated(array: Any, heads: int, rows: int) -> Any:

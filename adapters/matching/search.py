@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import by_query, special
+from veriformer.adapters.matching import by_length, by_query, losses, special, windows
 from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
+from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
@@ -59,12 +59,14 @@ def form_of(
     found = taken(operation, takings, by_order=named)
     trials = Trials(function, framework)
     best: Found | None = None
+    # A window without the causal mask is another function: what its documentation says decides.
+    must_be_causal = "window" in found.features and windows.says_causal(function)
     for form, sizes in _candidates(operation, found, framework):
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
-            one, its = _causal_or_not(answered, probe, result, words_of(name))
+            one, its = _causal_or_not(answered, probe, result, words_of(name), must=must_be_causal)
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
@@ -127,6 +129,8 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
+    if operation in _ATTENTION:
+        form = by_length.with_all_keys(form, found, framework)
     forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
     if found.held or any(role.startswith("weights.") for role in found.roles.values()):
         forms.append(
@@ -193,14 +197,16 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
     yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
 
 
-def _causal_or_not(form: Form, probe: Probe, result: np.ndarray, words: Sequence[str]) -> tuple[Form, Probe]:
+def _causal_or_not(
+    form: Form, probe: Probe, result: np.ndarray, words: Sequence[str], *, must: bool
+) -> tuple[Form, Probe]:
     """Return a form that is always causal where its results are those, or are called so and are not the others."""
     operation = form.operation
     may_be = "is_causal" in OPERATIONS[operation].features and "is_causal" not in form.features
-    if not may_be or is_near(result, probe.expected):
+    if not may_be or (is_near(result, probe.expected) and not must):
         return form, probe
     causal = probe.with_argument("is_causal", True)
-    if not is_near(result, causal.expected) and "causal" not in words:
+    if not is_near(result, causal.expected) and "causal" not in words and not must:
         return form, probe
     return (
         replace(
@@ -228,9 +234,35 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     masks = [name for name, role in found.roles.items() if role == "mask"]
-    if masks and form.operation in _ATTENTION:
-        form = _with_mask(trials, form, masks[0], probe)
-    return replace(best, form=replace(form, left_out=found.left_out))
+    if form.operation in _ATTENTION:
+        form = windows.with_window(trials, form, found, probe)
+        form = _with_mask(trials, form, masks[0], probe) if masks else form
+        form = form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+    if form.operation == "cross_entropy":
+        form = losses.with_ignored(trials, form, found, probe)
+    form = _of_its_lengths(trials, form, probe)
+    left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
+    return replace(best, form=replace(form, left_out=left_out))
+
+
+def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
+    """Return the form that refuses the lengths of queries and keys that the function does not take.
+
+    One that is always causal and looks from the end is not made for queries before the first key: NaN says so.
+    """
+    if form.operation not in _ATTENTION:
+        return form
+    if f"{form.operation}.unequal_lengths" in form.limitations:
+        return replace(form, layout=OfLengths(form.layout, equal=True))
+    if not form.fixed_values.get(f"{form.operation}.is_causal"):
+        return form
+    lengths = _lengths_of(probe)
+    longer = probe_of(form.operation, {**lengths, "L": lengths["S"], "S": lengths["L"]}, is_causal=True)
+    result = trials.result(form, longer)
+    if lengths["L"] >= lengths["S"] or result is None or np.isfinite(result).all():
+        return form
+    limitations = (*form.limitations, f"{form.operation}.more_queries_than_keys")
+    return replace(form, layout=OfLengths(form.layout, equal=False), limitations=limitations)
 
 
 def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:
@@ -263,28 +295,34 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         likeness = trials.likeness(one, masked, result)
         if likeness > likest + 1e-9:
             best, likest = one, likeness
-    return _with_smaller_mask(trials, form, parameter, masked) if best is form else best
+    return best
 
 
-def _with_smaller_mask(trials: Trials, form: Form, parameter: str, masked: Probe) -> Form:
-    """Return the form with a mask of fewer axes than the logits; the form itself where it takes none."""
+def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a mask of fewer axes than the logits, or with lengths; the form itself where it has none."""
     fixed = form.fixed_values.get(f"{form.operation}.is_causal")
     if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
         return form
+    masked = probe.with_argument("mask", special.drawn_mask({**SIZES, **_lengths_of(probe)}))
     best, likest = form, 0.0
-    for shape, axes in by_query.MASKS.items():
-        for encoding in KINDS:
-            one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
-            one = replace(one, layout=by_query.ByQuery(form.layout, axes))
-            result = trials.result(one, masked)
-            if result is None or result.shape != masked.expected.shape:
-                continue
-            if is_near(result, masked.expected):
-                return one
-            likeness = trials.likeness(one, masked, result)
-            if likeness > likest + 1e-9:
-                best, likest = one, likeness
+    for one in (*_smaller_masks(form, found), *by_length.forms_of(form, found, trials.framework)):
+        result = trials.result(one, masked)
+        if result is None or result.shape != masked.expected.shape:
+            continue
+        if is_near(result, masked.expected):
+            return one
+        likeness = trials.likeness(one, masked, result)
+        if likeness > likest + 1e-9:
+            best, likest = one, likeness
     return best
+
+
+def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
+    for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
+        for shape, axes in by_query.MASKS.items():
+            for encoding in KINDS:
+                one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+                yield replace(one, layout=by_query.ByQuery(form.layout, axes))
 
 
 def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:

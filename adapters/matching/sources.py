@@ -20,6 +20,10 @@ _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", 
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
 _VALUES = ("v", "value", "values")
+NO_WINDOW = 1 << 20
+"""A window, as one number of keys, that hides nothing."""
+# What the optional inputs of a loss are where it is called without them; no target is -100.
+_NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
 _OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
     "w_1": "w1 fc1 win win1 weight1 k1 wfc1 fc1weight cfcw wup",
@@ -159,6 +163,11 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "is_causal":
         # A function that is causal by default is asked for what the interface has as its default.
         missing = LEFT_OUT if one.has_default and one.default in (False, None) else False
+    if name in _NEITHER and (not one.has_default or one.default not in (None, _NEITHER[name])):
+        # A loss with a setting of its own is asked for what the interface has as its default.
+        missing = _NEITHER[name]
+    if name == "window" and (not one.has_default or type(one.default) is int):
+        missing = NO_WINDOW
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching import losses
 from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
@@ -242,4 +243,9 @@ def _slopes(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
         yield replace(form, after=_square(lambda result, _: result), limitations=("alibi_bias.unequal_lengths",))
 
 
-FORMS: Mapping[str, Forms] = {"causal_mask": _masks, "rotary_embedding": _rotary, "alibi_bias": _slopes}
+FORMS: Mapping[str, Forms] = {
+    "causal_mask": _masks,
+    "rotary_embedding": _rotary,
+    "alibi_bias": _slopes,
+    "cross_entropy": losses.forms,
+}

@@ -12,6 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching import alibi
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.names import (
     Taking,
@@ -170,6 +171,8 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
+    if "alibi" in words_of(name) and alibi.is_attention(takings):
+        of_name = ["alibi_bias"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]

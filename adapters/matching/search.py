@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import by_length, by_query, losses, special, windows
+from veriformer.adapters.matching import alibi, by_length, by_query, losses, special, windows
 from veriformer.adapters.matching.encodings import KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
@@ -178,6 +178,8 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return [ByPlace(one, framework) for one in layouts] if "positions" in found.missing else layouts
     if operation == "cross_entropy":
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
+    if operation == "alibi_bias":
+        return alibi.layouts(found, framework)
     if operation in (*_NORMS, *_NETWORKS, "softmax"):
         return of_vectors("x")
     return [AsItIs()]
@@ -241,6 +243,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
     form = _of_its_lengths(trials, form, probe)
+    if form.operation == "alibi_bias" and alibi.says_power_of_two(trials.function):
+        form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
     left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
     return replace(best, form=replace(form, left_out=left_out))
 

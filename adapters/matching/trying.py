@@ -56,6 +56,9 @@ class Trials:
         results = OPERATIONS[form.operation].results
         if results and isinstance(returned, tuple | list) and len(returned) == len(results):
             return iter([(Pick(), returned)])
+        if isinstance(returned, list) and returned and all(type(one) in (int, float) for one in returned):
+            # Numbers of Python, of which a form may make an array.
+            return iter([(Pick(), returned)])
         return picks(returned, self.framework.is_array, both=form.turns_both)
 
     def result(self, form: Form, probe: Probe) -> np.ndarray | None:
@@ -116,7 +119,11 @@ class Trials:
         if not shares:
             # An operation of numbers alone has nothing to depend on.
             return max(_agreement(result, one) for one in probe.results)
-        return float(np.mean(shares, axis=0).max())
+        found = float(np.mean(shares, axis=0).max())
+        if form.operation == "rotary_embedding":
+            # Each layout of a rotation depends on the same entries: the rows that stay tell which axis is the length.
+            found += 0.01 * max(_agreement(result, one) for one in probe.results)
+        return found
 
     def _shares(
         self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int

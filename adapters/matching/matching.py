@@ -209,8 +209,17 @@ def _nearest_words(name: str, takings: Sequence[Taking]) -> str:
     near = nearest(name, takings)
     if not near:
         return NO_OPERATION
-    words = [f"{one} (without {', '.join(missing)})" if missing else one for one, missing in near]
+    words = [f"{one}{_differences(one, missing, takings)}" for one, missing in near]
     return f"nearest are {', '.join(words)}"
+
+
+def _differences(operation: str, missing: Sequence[str], takings: Sequence[Taking]) -> str:
+    """Return what a function lacks of an operation, and what it must be given that the operation does not have."""
+    found, _ = assigned(takings, OPERATIONS[operation].parameters, by_order=False)
+    others = [f"`{one.name}`" for one in takings if not one.has_default and one.name not in found]
+    parts = (f"without {', '.join(missing)}" if missing else "", f"it needs {', '.join(others)}" if others else "")
+    said = "; ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
 
 
 def is_of_another_interface(function: Callable[..., Any], operation: str) -> bool:

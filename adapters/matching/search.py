@@ -74,6 +74,10 @@ def form_of(
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
+    # What a function makes of a guess says nothing of the function.
+    unknown = [one for one in found.unknown if best is None or best.form.sources[one] is found.sources[one]]
+    if unknown and not _lacking(operation, found):
+        return None, needs(name, unknown)
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe), ""
     if best is not None:
@@ -81,6 +85,17 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def needs(name: str, unknown: Sequence[str]) -> str:
+    """Return the sentence about parameters of which nothing says what to pass."""
+    listed = " and ".join(f"`{one}`" for one in unknown)
+    example = ", ".join(f"{one}=..." for one in unknown)
+    it = "it" if len(unknown) == 1 else "them"
+    return (
+        f"{name or 'the function'}(...) needs {listed}, and nothing says what to pass: give {it} a default ({example}) "
+        f"in its signature, or write a function without {it} that calls it, and check again"
+    )
 
 
 def _wrong_ones_first(

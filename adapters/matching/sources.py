@@ -61,6 +61,11 @@ class Taken:
     left_out: tuple[str, ...] = ()
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parameters that every call must pass, and of which nothing says what they are."""
+        return tuple(name for name in self.needed if self.sources[name] is _nothing)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The optional keywords of the operation that the function has."""
         return tuple(self.roles.values())
@@ -195,7 +200,11 @@ def _of_no_role(one: Taking) -> Source:
         return lambda arguments: arguments.get("num_heads", 1)
     if name in _WIDTHS:
         return lambda arguments: shape_of(next(iter(arguments.values())))[-1]
-    return lambda _: None
+    return _nothing
+
+
+def _nothing(_: Arguments) -> None:
+    """Return what is passed where nothing says what to pass."""
 
 
 def _owner(arguments: Arguments) -> Any:

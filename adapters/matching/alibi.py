@@ -13,6 +13,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Inner, Layout, of_heads
 from veriformer.adapters.matching.names import Taking, is_called
+from veriformer.adapters.matching.namespaces import stacked
 from veriformer.adapters.matching.sources import Taken
 from veriformer.spec.operations import OPERATIONS
 
@@ -117,11 +118,13 @@ def says_power_of_two(function: Callable[..., Any]) -> bool:
 
 @dataclass(frozen=True)
 class PowersOfTwo(Around):
-    """A layout of ALiBi for numbers of heads that are powers of two, which have one definition."""
+    """A layout of ALiBi that is defined for powers of two of heads: other numbers have slopes of two of them."""
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
-        """Return the result; ValueError for other numbers of heads."""
+        """Return the bias; of other numbers of heads it is put together as the paper's code does."""
         heads = arguments["num_heads"]
-        if heads & (heads - 1):
-            raise ValueError(f"the slopes are those of powers of two: there are {heads} heads")
-        return self.layout.call(inner, arguments)
+        if heads & (heads - 1) == 0:
+            return self.layout.call(inner, arguments)
+        near = 1 << (heads.bit_length() - 1)
+        first, second = (self.layout.call(inner, {**arguments, "num_heads": one}) for one in (near, 2 * near))
+        return stacked([*(first[head] for head in range(near)), *(second[2 * head] for head in range(heads - near))])

@@ -13,6 +13,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.picks import Pick, picks
+from veriformer.adapters.matching.places import ByPlace
 from veriformer.adapters.matching.probes import Probe
 from veriformer.adapters.weights import convert_weights
 from veriformer.spec.operations import OPERATIONS
@@ -120,7 +121,7 @@ class Trials:
             # An operation of numbers alone has nothing to depend on.
             return max(_agreement(result, one) for one in probe.results)
         found = float(np.mean(shares, axis=0).max())
-        if form.operation == "rotary_embedding":
+        if isinstance(form.layout, ByPlace):
             # Each layout of a rotation depends on the same entries: the rows that stay tell which axis is the length.
             found += 0.01 * max(_agreement(result, one) for one in probe.results)
         return found

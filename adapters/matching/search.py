@@ -258,10 +258,19 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
     form = _of_its_lengths(trials, form, probe)
-    if form.operation == "alibi_bias" and alibi.says_power_of_two(trials.function):
+    if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
     left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
     return replace(best, form=replace(form, left_out=left_out))
+
+
+def _is_for_powers_of_two(trials: Trials, form: Form, found: Taken, probe: Probe) -> bool:
+    """Return whether ALiBi is meant for powers of two of heads: an attention that adds it need not say so."""
+    if alibi.says_power_of_two(trials.function) or not alibi.inputs_among(tuple(found.sources)):
+        return alibi.says_power_of_two(trials.function)
+    other = probe.with_argument("num_heads", 3)
+    result = trials.result(form, other)
+    return result is None or not other.is_answered_by(result)
 
 
 def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:

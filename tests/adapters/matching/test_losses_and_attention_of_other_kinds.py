@@ -253,3 +253,37 @@ def test_a_window_on_both_sides_that_is_said_to_be_causal(tmp_path: Path) -> Non
 def test_blocks_are_no_window(tmp_path: Path) -> None:
     blocks = WINDOW.replace("(distance < window_size)", "(place[:, None] // window_size == place[None] // window_size)")
     assert "it fits no known window" in words_of(tmp_path, blocks)
+
+
+def test_an_attention_that_adds_alibi_need_not_have_other_numbers_of_heads(tmp_path: Path) -> None:
+    said = "; the number of heads is a power of two"
+    assert said in ALIBI
+    assert "powers of two of heads" in words_of(tmp_path, ALIBI.replace(said, ""))
+
+
+NEEDS_MORE = """
+import numpy as np
+
+
+def attention(q, k, v, table):
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + table.sum()
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+"""
+
+
+@pytest.mark.parametrize("name", ["attention", "mixed"])
+def test_what_nothing_explains_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NoOperations, match=r"needs `table`"):
+        words_of(tmp_path, NEEDS_MORE.replace("def attention", f"def {name}"))
+
+
+def test_rows_of_one_position(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "mine.py"
+    path.write_text(ROTATION_CLASS)
+    rotate = load(str(path)).operations["rotary_embedding"]
+    x = torch.arange(24.0).reshape(1, 2, 3, 4)
+    together = rotate(x, torch.tensor([2, 0, 2]))
+    alone = [rotate(x[:, :, row : row + 1], torch.tensor([position])) for row, position in enumerate((2, 0, 2))]
+    assert torch.equal(together, torch.cat(alone, dim=2))

@@ -16,6 +16,7 @@ from veriformer.adapters.matching import training
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
+from veriformer.adapters.matching.losses import is_weighing
 from veriformer.adapters.matching.matching import (
     Match,
     Matched,
@@ -167,6 +168,8 @@ def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
         return False
     found = taken(name, takings, by_order=False)
     known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
+    if name == "cross_entropy":
+        known |= {one.name for one in takings if is_weighing(one.name)}
     return all(one.name in known for one in takings)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,6 @@ _MOST_LOGITS = 1 << 22
 class ByQuery(Around):
     """A layout in which a call with a mask has a sample for each query of each head; another call is as it is.
 
-    A sample has all queries, so that lengths and heads are those of the call, and the result of its own one is taken.
     Where the function `needs` a mask, a call without one is given one that hides nothing.
     """
 
@@ -31,61 +29,82 @@ class ByQuery(Around):
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all queries; ValueError with what depends on a query's position."""
-        mask = arguments.get("mask")
-        if mask is None:
+        if arguments.get("mask") is None:
             given = {"mask": self._all_visible(arguments)} if self.needs else {}
             return self.layout.call(inner, {**arguments, **given})
-        if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
-            raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
-        samples, heads, rows, _ = shape_of(arguments["query"])
-        columns, each = shape_of(arguments["key"])[2], heads * rows
-        if samples * each * each * columns > _MOST_LOGITS:
-            return self._alone(inner, arguments)
-        rows_of_mask = reshaped(broadcast(mask, (samples, heads, rows, columns)), (samples * each, 1, columns))
-        repeated = {name: _repeated(arguments[name], each) for name in ("query", "key", "value")}
-        result = self.layout.call(inner, {**arguments, **repeated, "mask": self._shaped(rows_of_mask, rows)})
-        return _own_ones(result, (samples, heads, rows))
+        refuse_positions(arguments)
+        samples = Samples.of(arguments)
+        result = self.layout.call(
+            inner, {**arguments, **samples.arrays, "mask": self._shaped(samples.rows_of(arguments["mask"]), samples)}
+        )
+        return samples.own_ones(result)
 
-    def _shaped(self, mask: Any, rows: int) -> Any:
-        """Return a mask of one row for each sample, (samples, 1, S), with the axes that the function's has."""
-        count, _, columns = shape_of(mask)
-        return broadcast(mask, (count, rows, columns)) if self.axes else reshaped(mask, (count, columns))
-
-    def _alone(self, inner: Inner, arguments: Arguments) -> Any:
-        samples, heads, rows, width = shape_of(arguments["query"])
-        columns, count = shape_of(arguments["key"])[2], samples * heads * rows
-        changed = {
-            "query": reshaped(arguments["query"], (count, 1, 1, width)),
-            "mask": reshaped(
-                broadcast(arguments["mask"], (samples, heads, rows, columns)), (count, *self.axes, columns)
-            ),
-            **{name: _of_heads(arguments[name], heads, rows) for name in ("key", "value")},
-        }
-        result = self.layout.call(inner, {**arguments, **changed})
-        return reshaped(result, (samples, heads, rows, shape_of(result)[-1]))
+    def _shaped(self, mask: Any, samples: Samples) -> Any:
+        """Return a mask of one row for each sample with the axes that the function's has."""
+        count, columns = shape_of(mask)
+        rows = shape_of(samples.arrays["query"])[2]
+        return broadcast(reshaped(mask, (count, 1, columns)), (count, rows, columns)) if self.axes else mask
 
     def _all_visible(self, arguments: Arguments) -> Any:
         rows, keys = arguments["query"][:, 0, :, 0], arguments["key"][:, 0, :, 0]
         (samples, length), (_, columns) = shape_of(rows), shape_of(keys)
         # True wherever there is a number, or none.
         visible = reshaped((keys == keys) | True, (samples, 1, columns))
-        return self._shaped(visible, length)
+        return broadcast(visible, (samples, length, columns)) if self.axes else visible[:, 0]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A call with a sample for each query of each head, so that each may have a mask, or an order of keys, of its own.
+
+    `arrays` are its queries, keys and values. A sample has all queries, so that lengths and heads are those of the
+    call, and the result of its own one is taken; where that would be too many, it is the one query of the one head.
+    """
+
+    shape: tuple[int, int, int]
+    arrays: Arguments
+    alone: bool
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Samples:
+        """Return the samples of a call."""
+        samples, heads, rows, width = shape_of(arguments["query"])
+        columns, each = shape_of(arguments["key"])[2], heads * rows
+        if samples * each * each * columns <= _MOST_LOGITS:
+            arrays = {name: _repeated(arguments[name], each) for name in ("query", "key", "value")}
+            return cls((samples, heads, rows), arrays, alone=False)
+        query = reshaped(arguments["query"], (samples * each, 1, 1, width))
+        others = {name: _of_heads(arguments[name], heads, rows) for name in ("key", "value")}
+        return cls((samples, heads, rows), {"query": query, **others}, alone=True)
+
+    def rows_of(self, mask: Any) -> Any:
+        """Return the row of a mask that each sample has, (samples, S)."""
+        samples, heads, rows = self.shape
+        columns = shape_of(self.arrays["key"])[2]
+        return reshaped(broadcast(mask, (*self.shape, columns)), (samples * heads * rows, columns))
+
+    def own_ones(self, result: Any) -> Any:
+        """Return the results, one of each sample: of the query of the head that the sample was made for."""
+        (samples, heads, rows), width = self.shape, shape_of(result)[-1]
+        if self.alone:
+            return reshaped(result, (*self.shape, width))
+        each = heads * rows
+        square = transposed(reshaped(result, (samples, each, each, width)), (1, 2, 0, 3))
+        # The diagonal of a square is every (each + 1)th of its entries.
+        own = reshaped(square, (each * each, samples * width))[:: each + 1]
+        return reshaped(transposed(reshaped(own, (each, samples, width)), (1, 0, 2)), (*self.shape, width))
+
+
+def refuse_positions(arguments: Arguments) -> None:
+    """Raise ValueError for what depends on a query's position, which is lost where each is a sample."""
+    if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
+        raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
 
 
 def _repeated(array: Any, times: int) -> Any:
     """Return each sample of an array several times."""
     samples, *rest = shape_of(array)
     return reshaped(broadcast(reshaped(array, (samples, 1, *rest)), (samples, times, *rest)), (samples * times, *rest))
-
-
-def _own_ones(result: Any, shape: Sequence[int]) -> Any:
-    """Return the results, one of each sample: of the query of the head that the sample was made for."""
-    samples, heads, rows = shape
-    each, width = heads * rows, shape_of(result)[-1]
-    square = transposed(reshaped(result, (samples, each, each, width)), (1, 2, 0, 3))
-    # The diagonal of a square is every (each + 1)th of its entries.
-    own = reshaped(square, (each * each, samples * width))[:: each + 1]
-    return reshaped(transposed(reshaped(own, (each, samples, width)), (1, 0, 2)), (samples, heads, rows, width))
 
 
 def _of_heads(array: Any, heads: int, rows: int) -> Any:

@@ -52,6 +52,21 @@ class Around:
 
 
 @dataclass(frozen=True)
+class OfLengths(Around):
+    """A layout of attention that takes no more queries than keys, or as many: other calls may answer without sense."""
+
+    equal: bool
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the result; ValueError for other lengths."""
+        queries, keys = (shape_of(arguments[name])[-2] for name in ("query", "key"))
+        if queries > keys or (self.equal and queries != keys):
+            wanted = "as many queries as keys" if self.equal else "no more queries than keys"
+            raise ValueError(f"the function takes {wanted}: there are {queries} and {keys}")
+        return self.layout.call(inner, arguments)
+
+
+@dataclass(frozen=True)
 class AsItIs:
     """The layout of the interface."""
 

@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import training
+from veriformer.adapters.matching import alibi, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -198,6 +198,8 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
+    if "alibi" in words_of(name) and alibi.is_attention(takings):
+        of_name = ["alibi_bias"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
@@ -234,8 +236,17 @@ def _nearest_words(name: str, takings: Sequence[Taking]) -> str:
     near = nearest(name, takings)
     if not near:
         return NO_OPERATION
-    words = [f"{one} (without {', '.join(missing)})" if missing else one for one, missing in near]
+    words = [f"{one}{_differences(one, missing, takings)}" for one, missing in near]
     return f"nearest are {', '.join(words)}"
+
+
+def _differences(operation: str, missing: Sequence[str], takings: Sequence[Taking]) -> str:
+    """Return what a function lacks of an operation, and what it must be given that the operation does not have."""
+    found, _ = assigned(takings, OPERATIONS[operation].parameters, by_order=False)
+    others = [f"`{one.name}`" for one in takings if not one.has_default and one.name not in found]
+    parts = (f"without {', '.join(missing)}" if missing else "", f"it needs {', '.join(others)}" if others else "")
+    said = "; ".join(part for part in parts if part)
+    return f" ({said})" if said else ""
 
 
 def is_of_another_interface(function: Callable[..., Any], operation: str) -> bool:

@@ -14,12 +14,14 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.built_classes import loss_of_class, rotation_of_class
 from veriformer.adapters.matching.names import is_called, suggested
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.spec.operations import OPERATIONS
 
 _NORMS = ("layer_norm", "rms_norm")
 _OF_ONE_ARRAY = ("softmax", "gelu", "silu")
+_BUILT = {"cross_entropy": loss_of_class, "rotary_embedding": rotation_of_class}
 _POSITIONS = "sinusoidal_positions"
 _EPS = OPERATIONS["layer_norm"].parameter("eps")
 _TRIED_WIDTH = 6
@@ -46,6 +48,9 @@ def _as_function(name: str, kind: type) -> Callable[..., Any] | None:
             return _norm(kind, of_name[0], arrays)
         if of_name[0] == _POSITIONS:
             return _positions(kind, arrays)
+        if of_name[0] in _BUILT:
+            made = _BUILT[of_name[0]](kind, arrays)
+            return made if made is None else _named(made, kind)
         return _of_one_array(kind, arrays) if of_name[0] in _OF_ONE_ARRAY else None
     except Exception:
         # What cannot be built so is checked as a model.

@@ -117,6 +117,62 @@ def rolled(array: Any, axis: int) -> Any:
     return array[order] if axis == 0 else array[..., order]
 
 
+def log_softmax(array: Any) -> Any:
+    """Return the logarithm of the softmax along the last axis."""
+    root = _root(array)
+    if root == "torch":
+        return array.log_softmax(-1)
+    if root == "tinygrad":
+        return array.log_softmax(axis=-1)
+    if root in ("tensorflow", "jax", "jaxlib"):
+        return sys.modules["tensorflow" if root == "tensorflow" else "jax"].nn.log_softmax(array)
+    module = _module(array)
+    shifted = array - module.max(array, axis=-1, keepdims=True)
+    return shifted - module.log(module.sum(module.exp(shifted), axis=-1, keepdims=True))
+
+
+def smallest(array: Any) -> Any:
+    """Return the smallest entry along the last axis, which keeps its place."""
+    root = _root(array)
+    if root == "torch":
+        return array.amin(-1, keepdim=True).detach()
+    if root == "tinygrad":
+        return array.min(axis=-1, keepdim=True).detach()
+    if root == "tensorflow":
+        return _module(array).stop_gradient(_module(array).reduce_min(array, axis=-1, keepdims=True))
+    least = _module(array).min(array, axis=-1, keepdims=True)
+    return sys.modules["jax"].lax.stop_gradient(least) if root in ("jax", "jaxlib") else least
+
+
+def beside(first: Any, second: Any) -> Any:
+    """Return two arrays as one, one after the other along the last axis."""
+    if _root(first) == "tinygrad":
+        return first.cat(second, dim=-1)
+    module = _module(first)
+    join = module.concat if module.__name__ == "tensorflow" else module.concatenate
+    return join([first, second], -1)
+
+
+def picked(array: Any, places: Any) -> Any:
+    """Return the entries of the last axis at places, one for each of the axes before it."""
+    root, module = _root(array), _module(array)
+    if root == "tensorflow":
+        return module.gather(array, places, batch_dims=len(shape_of(places)))
+    if root in ("torch", "tinygrad"):
+        return array.gather(-1, places[..., None])[..., 0]
+    return module.take_along_axis(array, places[..., None], -1)[..., 0]
+
+
+def mean_of(array: Any) -> Any:
+    """Return the mean of all entries."""
+    return _module(array).reduce_mean(array) if _root(array) == "tensorflow" else array.mean()
+
+
+def rows_at(array: Any, places: Any) -> Any:
+    """Return the rows of an array of two axes at places, an array of integers."""
+    return _module(array).gather(array, places) if _root(array) == "tensorflow" else array[places]
+
+
 def negated(condition: Any) -> Any:
     """Return the opposite truth values."""
     return condition == False  # noqa: E712  mlx and tinygrad have no other way in common

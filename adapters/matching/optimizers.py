@@ -59,9 +59,12 @@ def operations(function: Any, name: str) -> Iterator[str]:
     if isinstance(function, type):
         if _ADAM.search(folded(name)) and _methods(function):
             yield ADAMW
-    elif {"parameter", "gradient"} <= {*roles} and ("state" in roles or {"first_moment", "second_moment"} <= {*roles}):
-        if "learning_rate" in settings and (_ADAM.search(folded(name)) or "beta2" in settings or "betas" in settings):
-            yield ADAMW
+        return
+    updates = {"parameter", "gradient"} <= {*roles} and "learning_rate" in settings
+    has_moments = "state" in roles or {"first_moment", "second_moment"} <= {*roles}
+    is_adam = _ADAM.search(folded(name)) or "beta2" in settings or "betas" in settings
+    if updates and has_moments and is_adam:
+        yield ADAMW
 
 
 def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:

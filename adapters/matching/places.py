@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.namespaces import has_values, part_of, shape_of, stacked
+from veriformer.adapters.matching.namespaces import has_values, part_of, shape_of, stacked, transposed
 
 _FARTHEST = 20_000
 
@@ -50,6 +50,17 @@ class ByPlace(Around):
     def _moved(self, inner: Inner, arguments: Arguments, x: Any, positions: np.ndarray) -> Any:
         if positions.size and (positions.max() > _FARTHEST or positions.min() < 0):
             raise ValueError(f"positions are the places of rows here, at most {_FARTHEST}")
+        rounds = _rounds(positions)
+        if len(rounds) < 2:
+            return self._in_places(inner, arguments, x, positions)
+        # Rows of one position cannot stand in one place: they come in calls of their own.
+        found: dict[int, Any] = {}
+        for rows in rounds:
+            turned = self._in_places(inner, arguments, x[:, :, self.framework.from_numpy(rows)], positions[rows])
+            found |= {int(row): turned[:, :, number] for number, row in enumerate(rows)}
+        return transposed(stacked([found[row] for row in range(positions.size)]), (1, 2, 0, 3))
+
+    def _in_places(self, inner: Inner, arguments: Arguments, x: Any, positions: np.ndarray) -> Any:
         rows = np.zeros(int(positions.max(initial=0)) + 1, dtype=np.int64)
         rows[positions] = np.arange(positions.size)
         turned = self.layout.call(inner, {**arguments, "x": self._rows(x, rows)})
@@ -58,3 +69,15 @@ class ByPlace(Around):
     def _rows(self, array: Any, places: np.ndarray) -> Any:
         chosen = places if has_values(array) else self.framework.from_numpy(places)
         return part_of(array, (slice(None), slice(None), chosen))
+
+
+def _rounds(positions: np.ndarray) -> list[np.ndarray]:
+    """Return rows in groups of which no two have one position: the first of each position, the second, and so on."""
+    seen: dict[int, int] = {}
+    rounds: list[list[int]] = []
+    for row, position in enumerate(positions.tolist()):
+        number = seen.get(position, 0)
+        seen[position] = number + 1
+        rounds = rounds if number < len(rounds) else [*rounds, []]
+        rounds[number].append(row)
+    return [np.asarray(rows, dtype=np.int64) for rows in rounds]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import by_query, masks, special
+from veriformer.adapters.matching import alibi, by_length, by_query, losses, masks, special, windows
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, of_heads, of_vectors
+from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
@@ -71,12 +71,14 @@ def form_of(
     framework.use_one_thread()
     trials = Trials(function, framework)
     best: Found | None = None
+    # A window without the causal mask is another function: what its documentation says decides.
+    must_be_causal = "window" in found.features and windows.says_causal(function)
     for form, sizes in _candidates(operation, found, framework):
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
-            one, its = _causal_or_not(answered, probe, result, words_of(name))
+            one, its = _causal_or_not(answered, probe, result, words_of(name), must=must_be_causal)
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
@@ -84,6 +86,10 @@ def form_of(
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
+    # What a function makes of a guess says nothing of the function.
+    unknown = [one for one in found.unknown if best is None or best.form.sources[one] is found.sources[one]]
+    if unknown and not _lacking(operation, found):
+        return None, needs(name, unknown)
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe), ""
     if best is not None:
@@ -91,6 +97,17 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def needs(name: str, unknown: Sequence[str]) -> str:
+    """Return the sentence about parameters of which nothing says what to pass."""
+    listed = " and ".join(f"`{one}`" for one in unknown)
+    example = ", ".join(f"{one}=..." for one in unknown)
+    it = "it" if len(unknown) == 1 else "them"
+    return (
+        f"{name or 'the function'}(...) needs {listed}, and nothing says what to pass: give {it} a default ({example}) "
+        f"in its signature, or write a function without {it} that calls it, and check again"
+    )
 
 
 def _wrong_ones_first(
@@ -140,6 +157,8 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
+    if operation in _ATTENTION:
+        form = by_length.with_all_keys(form, found, framework)
     forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
     if found.held or any(role.startswith("weights.") for role in found.roles.values()):
         forms.append(
@@ -156,10 +175,10 @@ def _with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
         for encoding in KINDS:
             yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
         for encoding in KINDS if form.operation in by_query.TAKING else ():
-            yield from _with_smaller_masks(form, name, encoding)
+            yield from _needing_smaller_masks(form, name, encoding)
 
 
-def _with_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
+def _needing_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
     """Yield the forms in which a mask that must be given has fewer axes than the logits."""
     for shape, axes in by_query.MASKS.items():
         one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
@@ -197,6 +216,8 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return [ByPlace(one, framework) for one in layouts] if "positions" in found.missing else layouts
     if operation == "cross_entropy":
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
+    if operation == "alibi_bias":
+        return alibi.layouts(found, framework)
     if operation in (*_NORMS, *_NETWORKS, "softmax"):
         return of_vectors("x")
     return [AsItIs()]
@@ -216,14 +237,16 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
     yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
 
 
-def _causal_or_not(form: Form, probe: Probe, result: np.ndarray, words: Sequence[str]) -> tuple[Form, Probe]:
+def _causal_or_not(
+    form: Form, probe: Probe, result: np.ndarray, words: Sequence[str], *, must: bool
+) -> tuple[Form, Probe]:
     """Return a form that is always causal where its results are those, or are called so and are not the others."""
     operation = form.operation
     may_be = "is_causal" in OPERATIONS[operation].features and "is_causal" not in form.features
-    if not may_be or is_near(result, probe.expected):
+    if not may_be or (is_near(result, probe.expected) and not must):
         return form, probe
     causal = probe.with_argument("is_causal", True)
-    if not is_near(result, causal.expected) and "causal" not in words:
+    if not is_near(result, causal.expected) and "causal" not in words and not must:
         return form, probe
     return (
         replace(
@@ -250,13 +273,58 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
             form = replace(form, features=tuple(one for one in form.features if one != feature))
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
-    masking = [name for name, role in found.roles.items() if role == "mask"]
+    if form.operation in _ATTENTION:
+        form = _with_visibility(trials, form, found, probe)
+    if form.operation == "cross_entropy":
+        form = losses.with_ignored(trials, form, found, probe)
+    form = _of_its_lengths(trials, form, probe)
+    if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
+        form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
+    left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
+    return replace(best, form=replace(form, left_out=left_out))
+
+
+def _with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form of an attention with its window and its mask."""
     if isinstance(form.layout, by_query.ByQuery):
-        masked = probe.with_argument("mask", special.drawn_mask({**SIZES, **_lengths_of(probe)}))
-        form = masks.described(trials, form, form, masked)
-    elif masking and form.operation in _ATTENTION:
-        form = _with_mask(trials, form, masking[0], probe)
-    return replace(best, form=replace(form, left_out=found.left_out))
+        return masks.described(trials, form, form, _masked(probe))
+    masking = [name for name, role in found.roles.items() if role == "mask"]
+    form = windows.with_window(trials, form, found, probe)
+    form = _with_mask(trials, form, masking[0], probe) if masking else form
+    return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+
+
+def _masked(probe: Probe) -> Probe:
+    return probe.with_argument("mask", special.drawn_mask({**SIZES, **_lengths_of(probe)}))
+
+
+def _is_for_powers_of_two(trials: Trials, form: Form, found: Taken, probe: Probe) -> bool:
+    """Return whether ALiBi is meant for powers of two of heads: an attention that adds it need not say so."""
+    if alibi.says_power_of_two(trials.function) or not alibi.inputs_among(tuple(found.sources)):
+        return alibi.says_power_of_two(trials.function)
+    other = probe.with_argument("num_heads", 3)
+    result = trials.result(form, other)
+    return result is None or not other.is_answered_by(result)
+
+
+def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
+    """Return the form that refuses the lengths of queries and keys that the function does not take.
+
+    One that is always causal and looks from the end is not made for queries before the first key: NaN says so.
+    """
+    if form.operation not in _ATTENTION:
+        return form
+    if f"{form.operation}.unequal_lengths" in form.limitations:
+        return replace(form, layout=OfLengths(form.layout, equal=True))
+    if not form.fixed_values.get(f"{form.operation}.is_causal"):
+        return form
+    lengths = _lengths_of(probe)
+    longer = probe_of(form.operation, {**lengths, "L": lengths["S"], "S": lengths["L"]}, is_causal=True)
+    result = trials.result(form, longer)
+    if lengths["L"] >= lengths["S"] or result is None or np.isfinite(result).all():
+        return form
+    limitations = (*form.limitations, f"{form.operation}.more_queries_than_keys")
+    return replace(form, layout=OfLengths(form.layout, equal=False), limitations=limitations)
 
 
 def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:
@@ -292,28 +360,34 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
         likeness = trials.likeness(one, masked, result)
         if likeness > likest + 1e-9:
             best, likest = one, likeness
-    return _with_smaller_mask(trials, form, parameter, masked) if best is form else best
+    return best
 
 
-def _with_smaller_mask(trials: Trials, form: Form, parameter: str, masked: Probe) -> Form:
-    """Return the form with a mask of fewer axes than the logits; the form itself where it takes none."""
+def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a mask of fewer axes than the logits, or with lengths; the form itself where it has none."""
     fixed = form.fixed_values.get(f"{form.operation}.is_causal")
     if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
         return form
+    masked = _masked(probe)
     best, likest = form, 0.0
-    for shape, axes in by_query.MASKS.items():
-        for encoding in KINDS:
-            one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
-            one = replace(one, layout=by_query.ByQuery(form.layout, axes))
-            result = trials.result(one, masked)
-            if result is None or result.shape != masked.expected.shape:
-                continue
-            if is_near(result, masked.expected):
-                return masks.described(trials, one, one, masked)
-            likeness = trials.likeness(one, masked, result)
-            if likeness > likest + 1e-9:
-                best, likest = one, likeness
+    for one in (*_smaller_masks(form, found), *by_length.forms_of(form, found, trials.framework)):
+        result = trials.result(one, masked)
+        if result is None or result.shape != masked.expected.shape:
+            continue
+        if is_near(result, masked.expected):
+            return masks.described(trials, one, one, masked)
+        likeness = trials.likeness(one, masked, result)
+        if likeness > likest + 1e-9:
+            best, likest = one, likeness
     return best
+
+
+def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
+    for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
+        for shape, axes in by_query.MASKS.items():
+            for encoding in KINDS:
+                one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+                yield replace(one, layout=by_query.ByQuery(form.layout, axes))
 
 
 def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:

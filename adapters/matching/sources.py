@@ -20,6 +20,10 @@ _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", 
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
 _VALUES = ("v", "value", "values")
+NO_WINDOW = 1 << 20
+"""A window, as one number of keys, that hides nothing."""
+# What the optional inputs of a loss are where it is called without them; no target is -100.
+_NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
 _OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
     "w_1": "w1 fc1 win win1 weight1 k1 wfc1 fc1weight cfcw wup",
@@ -55,6 +59,11 @@ class Taken:
     needed: tuple[str, ...] = ()
     held: str = ""
     left_out: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parameters that every call must pass, and of which nothing says what they are."""
+        return tuple(name for name in self.needed if self.sources[name] is _nothing)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -159,6 +168,11 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "is_causal":
         # A function that is causal by default is asked for what the interface has as its default.
         missing = LEFT_OUT if one.has_default and one.default in (False, None) else False
+    if name in _NEITHER and (not one.has_default or one.default not in (None, _NEITHER[name])):
+        # A loss with a setting of its own is asked for what the interface has as its default.
+        missing = _NEITHER[name]
+    if name == "window" and (not one.has_default or type(one.default) is int):
+        missing = NO_WINDOW
     if name == "softcap" and one.default is None:
         # Its own way to have none is None; what 0 does is not its matter.
         return lambda arguments: arguments.get(name) or missing
@@ -189,7 +203,11 @@ def _of_no_role(one: Taking) -> Source:
         return lambda arguments: arguments.get("num_heads", 1)
     if name in _WIDTHS:
         return lambda arguments: shape_of(next(iter(arguments.values())))[-1]
-    return lambda _: None
+    return _nothing
+
+
+def _nothing(_: Arguments) -> None:
+    """Return what is passed where nothing says what to pass."""
 
 
 def _owner(arguments: Arguments) -> Any:

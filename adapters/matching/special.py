@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching import alibi, losses
 from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
@@ -233,13 +234,9 @@ def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayF
     return of
 
 
-def _slopes(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
-    """Yield the forms of ALiBi: of two lengths, or of one."""
-    del framework
-    if "key_length" not in found.missing:
-        yield form
-    elif "query_length" not in found.missing:
-        yield replace(form, after=_square(lambda result, _: result), limitations=("alibi_bias.unequal_lengths",))
-
-
-FORMS: Mapping[str, Forms] = {"causal_mask": _masks, "rotary_embedding": _rotary, "alibi_bias": _slopes}
+FORMS: Mapping[str, Forms] = {
+    "causal_mask": _masks,
+    "rotary_embedding": _rotary,
+    "alibi_bias": alibi.forms,
+    "cross_entropy": losses.forms,
+}

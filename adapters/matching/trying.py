@@ -13,6 +13,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.picks import Pick, picks
+from veriformer.adapters.matching.places import ByPlace
 from veriformer.adapters.matching.probes import Probe
 from veriformer.adapters.weights import convert_weights
 from veriformer.spec.operations import OPERATIONS
@@ -55,6 +56,9 @@ class Trials:
             return iter(())
         results = OPERATIONS[form.operation].results
         if results and isinstance(returned, tuple | list) and len(returned) == len(results):
+            return iter([(Pick(), returned)])
+        if isinstance(returned, list) and returned and all(type(one) in (int, float) for one in returned):
+            # Numbers of Python, of which a form may make an array.
             return iter([(Pick(), returned)])
         return picks(returned, self.framework.is_array, both=form.turns_both)
 
@@ -116,7 +120,11 @@ class Trials:
         if not shares:
             # An operation of numbers alone has nothing to depend on.
             return max(_agreement(result, one) for one in probe.results)
-        return float(np.mean(shares, axis=0).max())
+        found = float(np.mean(shares, axis=0).max())
+        if isinstance(form.layout, ByPlace):
+            # Each layout of a rotation depends on the same entries: the rows that stay tell which axis is the length.
+            found += 0.01 * max(_agreement(result, one) for one in probe.results)
+        return found
 
     def _shares(
         self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int

@@ -99,6 +99,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Operation(
     also_called=(
         "scaleddotproductattention scaleddotproduct dotproductattention attention attn sdpa attend "
         "flashattention flashattn memoryefficientattention coreattention dotattention qkvattention "
+        "slidingwindowattention swa localattention slidingattention windowedattention bandedattention "
         "selfattention selfattn attentionhead multiheadscaleddotproductattention attentionoutput "
         "sdpattention chunkedattention blockattention tiledattention"
     ),

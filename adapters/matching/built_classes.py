@@ -1,0 +1,128 @@
+"""Classes that are a loss or a rotation, as functions: they are built for the sizes of each call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, size_called
+from veriformer.adapters.matching.names import folded, is_called
+from veriformer.adapters.matching.namespaces import shape_of
+from veriformer.spec.operations import OPERATIONS
+
+_CLASSES = frozenset(
+    "nclasses numclasses classes vocabsize vocab size v numlabels nvocab tgtvocabsize vocabularysize nclass".split()  # noqa: SIM905
+)
+_HEAD_WIDTH = size_called("head_dim")
+_LOSS = OPERATIONS["cross_entropy"]
+_ROTATION = OPERATIONS["rotary_embedding"]
+_SETTINGS = {"label_smoothing": 0.0, "ignore_index": -100}
+_KEYS = ("k", "key", "xk", "keys")
+_TRIED_CLASSES, _TRIED_WIDTH = 7, 6
+
+
+def loss_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
+    """Return a loss's class as a function of logits and targets, with the settings that it is built with."""
+    settings = _settings_of(kind, _SETTINGS)
+
+    def loss(logits: Any, targets: Any, **given: Any) -> Any:
+        chosen = {name: _SETTINGS[role] if given.get(role) is None else given[role] for name, role in settings.items()}
+        return _called(_built(kind, chosen, lambda name: _number_of_classes(name, logits)), logits, targets)
+
+    logits = arrays.from_numpy(np.ones((2, _TRIED_CLASSES)), "float32")
+    made = _built(kind, {}, lambda name: _number_of_classes(name, logits))
+    if len(_required_of_call(made)) != len(("logits", "targets")) or _has_weights(made):
+        return None
+    return _with_signature(loss, ("logits", "targets"), tuple(settings.values()))
+
+
+def rotation_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
+    """Return a rotation's class as a function of what its call takes, and of the base that it is built with."""
+    bases = _settings_of(kind, {"base": None})
+
+    def rotation(*positional: Any, base: Any = None) -> Any:
+        chosen = {} if base is None else dict.fromkeys(bases, base)
+        return _called(_built(kind, chosen, lambda name: _size_of_rotation(kind, name, positional[0])), *positional)
+
+    x = arrays.from_numpy(np.ones((2, 4, 4, _TRIED_WIDTH)), "float32")
+    made = _built(kind, {}, lambda name: _size_of_rotation(kind, name, x))
+    names = _required_of_call(made)
+    positions = _ROTATION.parameter("positions")
+    if not names or _has_weights(made) or not all(one in _KEYS or is_called(one, positions) for one in names[1:]):
+        return None
+    if len(names) == 1 and shape_of(_called(made, x)) != shape_of(x):
+        # What returns tables is no rotation by itself.
+        return None
+    return _with_signature(rotation, tuple(names), tuple(bases.values()))
+
+
+def _settings_of(kind: type, roles: Mapping[str, Any]) -> dict[str, str]:
+    """Return which parameters of a class are which settings of the operation."""
+    parameters = [one for operation in (_LOSS, _ROTATION) for one in operation.parameters if one.name in roles]
+    names = inspect.signature(kind).parameters
+    return {name: one.name for name in names for one in parameters if is_called(name, one)}
+
+
+def _number_of_classes(name: str, logits: Any) -> Any:
+    return int(shape_of(logits)[-1]) if folded(name) in _CLASSES else None
+
+
+def _size_of_rotation(kind: type, name: str, x: Any) -> Any:
+    *lengths, width = shape_of(x)
+    if size_called(name) in (WIDTH, _HEAD_WIDTH):
+        return int(width)
+    if size_called(name) == LENGTH:
+        default = inspect.signature(kind).parameters[name].default
+        return max(*lengths, LENGTH, default if type(default) is int else 0)
+    return size_called(name) if type(size_called(name)) is float else None
+
+
+def _built(kind: type, chosen: Mapping[str, Any], size_of: Callable[[str], Any]) -> Any:
+    """Return an object of a class with these settings; TypeError where it needs what nothing tells."""
+    arguments = dict(chosen)
+    for name, one in inspect.signature(kind).parameters.items():
+        is_required = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        size = size_of(name)
+        if name not in chosen and size is not None and (is_required or type(one.default) is int):
+            arguments[name] = size
+        elif name not in chosen and is_required:
+            arguments[name] = _of_setting(name)
+    made = kind(**arguments)
+    evaluate = getattr(made, "eval", None)
+    return evaluate() or made if callable(evaluate) else made
+
+
+def _of_setting(name: str) -> Any:
+    for role, value in _SETTINGS.items():
+        if is_called(name, _LOSS.parameter(role)):
+            return value
+    raise TypeError(f"nothing tells what to pass as {name}")
+
+
+def _required_of_call(made: Any) -> list[str]:
+    call = made.forward if hasattr(made, "forward") else made.call if hasattr(made, "call") else made.__call__
+    return [name for name, one in inspect.signature(call).parameters.items() if one.default is one.empty]
+
+
+def _has_weights(made: Any) -> bool:
+    return hasattr(made, "named_parameters") and bool(list(made.named_parameters()))
+
+
+def _called(made: Any, *positional: Any) -> Any:
+    return (made if callable(made) else made.forward)(*positional)
+
+
+def _with_signature(
+    function: Callable[..., Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> Callable[..., Any]:
+    kinds = inspect.Parameter
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            *(kinds(name, kinds.POSITIONAL_ONLY) for name in required),
+            *(kinds(name, kinds.KEYWORD_ONLY, default=None) for name in optional),
+        ]
+    )
+    return function

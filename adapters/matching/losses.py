@@ -1,0 +1,248 @@
+"""Losses of tokens as people write them: with weights, masks or lengths, of log-probabilities, and log-softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.namespaces import (
+    beside,
+    chosen,
+    log_softmax,
+    mean_of,
+    negated,
+    picked,
+    reshaped,
+    shape_of,
+    size_of,
+    smallest,
+)
+from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.trying import Trials
+
+_LOG_PROBABILITIES = frozenset(
+    "logprobs logprob logp lp logps logprobabilities logprobability logsoftmaxed logpreds logpred".split()  # noqa: SIM905
+)
+# No sample weights: where they are called so, as by Keras, their mean is taken over all tokens.
+_WEIGHTS = frozenset(
+    """
+    weights weight mask lossmask lossmasks lossweights lossweight tokenweights tokenmask tokenweight targetmask
+    targetweights labelmask paddingmask padmask attentionmask keep keepmask validmask valid nonpad nonpadmask
+    """.split()  # noqa: SIM905
+)
+LENGTHS = frozenset(
+    """
+    lengths length lens len validlens validlen validlengths validlength seqlens seqlengths sequencelengths
+    sequencelength keylengths keylens kvlens kvlengths numvalid targetlengths memorylengths
+    """.split()  # noqa: SIM905
+)
+"""What the numbers of tokens or keys that count are called, one for each sample."""
+# How far below the smallest logit of a row that of another class lies, so that it adds nothing.
+_FAR = 200.0
+# A target that is no class: most libraries' own value.
+_NO_TARGET = -100
+_LEAST_AGREEMENT = 0.5
+
+
+@dataclass(frozen=True)
+class _Weighing:
+    """A kind of weights: what they are of the tokens that count, and the words that say so."""
+
+    words: str
+    of: Callable[[Any, Arguments], Any]
+
+
+_WEIGHINGS = (
+    _Weighing("1 counts, 0 is ignored", lambda kept, arguments: chosen(kept, 1.0, 0.0, arguments["logits"])),
+    _Weighing("True counts", lambda kept, _: kept),
+    _Weighing("True is ignored", lambda kept, _: negated(kept)),
+    _Weighing("1 is ignored, 0 counts", lambda kept, arguments: chosen(kept, 0.0, 1.0, arguments["logits"])),
+)
+
+
+@dataclass(frozen=True)
+class EachToken(Around):
+    """A layout in which each token is a sample of its own, which counts or does not."""
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return what the function returns, with the axes of the targets where it has one number for each."""
+        logits, targets = arguments["logits"], arguments["targets"]
+        shape = shape_of(targets)
+        apart = {
+            "logits": reshaped(logits, (size_of(shape), 1, shape_of(logits)[-1])),
+            "targets": reshaped(targets, (size_of(shape), 1)),
+        }
+        result = self.layout.call(inner, {**arguments, **apart})
+        return reshaped(result, shape) if size_of(shape_of(result)) == size_of(shape) != 1 else result
+
+
+def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of a loss: of logits or log-probabilities; of what has no targets, that it is a log-softmax."""
+    del framework
+    roles = {role: name for name, role in found.roles.items()}
+    if "targets" in found.missing:
+        if "logits" in roles and len(found.needed) <= 1:
+            yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
+        return
+    form = _with_all_counted(form, found)
+    logits = roles.get("logits", "")
+    if folded(logits) in _LOG_PROBABILITIES:
+        plain = form.sources[logits]
+        sources = {**form.sources, logits: lambda arguments: log_softmax(plain(arguments))}
+        yield replace(form, sources=sources, words=(f"`{logits}`: the log-softmax of the logits",))
+        return
+    yield form
+    yield _of_one_more_class(form, roles)
+
+
+def _loss_of(log_probabilities: Any, arguments: Arguments) -> Any:
+    """Return the loss of what a log-softmax returned."""
+    if shape_of(log_probabilities) != shape_of(arguments["logits"]):
+        raise ValueError("the result has another shape than the logits")
+    return -mean_of(picked(log_probabilities, arguments["targets"]))
+
+
+def is_weighing(name: str) -> bool:
+    """Return whether a parameter is called as weights, masks or lengths of tokens are."""
+    return folded(name) in _WEIGHTS | LENGTHS
+
+
+def _weighing_of(found: Taken) -> list[str]:
+    """Return the parameters that are weights, masks or lengths of the tokens."""
+    return [name for name in found.sources if name not in found.roles and is_weighing(name)]
+
+
+def _with_all_counted(form: Form, found: Taken) -> Form:
+    """Return the form in which weights that must be given let each token count."""
+    for name in _weighing_of(found):
+        if name in found.needed:
+            of = _lengths if folded(name) in LENGTHS else _WEIGHINGS[0].of
+            form = replace(form, sources={**form.sources, name: _counted(of, needed=True)})
+    return form
+
+
+def _counted(of: Callable[[Any, Arguments], Any], *, needed: bool) -> Source:
+    def source(arguments: Arguments) -> Any:
+        if arguments.get("ignore_index") is None and not needed:
+            return LEFT_OUT
+        return of(_kept(arguments), arguments)
+
+    return source
+
+
+def _kept(arguments: Arguments) -> Any:
+    """Return which targets count."""
+    targets, ignored = arguments["targets"], arguments.get("ignore_index")
+    return targets == targets if ignored is None else negated(targets == ignored)
+
+
+def _lengths(kept: Any, arguments: Arguments) -> Any:
+    """Return how many tokens of each row count, where all or none does."""
+    return chosen(kept[:, 0], shape_of(kept)[1], 0, arguments["targets"])
+
+
+def _classes(source: Source, of: Callable[[Any, Any, Arguments], Any]) -> Source:
+    """Return the source of targets where those that do not count are others."""
+
+    def targets(arguments: Arguments) -> Any:
+        return of(source(arguments), _kept(arguments), arguments)
+
+    return targets
+
+
+def _first_class(targets: Any, kept: Any, _: Arguments) -> Any:
+    return targets * chosen(kept, 1, 0, targets)
+
+
+def _no_class(targets: Any, kept: Any, _: Arguments) -> Any:
+    return _first_class(targets, kept, _) + chosen(kept, 0, _NO_TARGET, targets)
+
+
+def _next_class(targets: Any, kept: Any, _: Arguments) -> Any:
+    return (targets + 1) * chosen(kept, 1, 0, targets)
+
+
+def _of_one_more_class(form: Form, roles: dict[str, str]) -> Form:
+    """Return the form in which there is one class more, the first, whose tokens the function ignores by itself."""
+    logits, targets = roles["logits"], roles["targets"]
+    plain = form.sources[logits]
+
+    def more(arguments: Arguments) -> Any:
+        array = plain(arguments)
+        return beside(smallest(array) - _FAR, array)
+
+    sources = {**form.sources, logits: more, targets: _classes(form.sources[targets], _next_class)}
+    return replace(form, sources=sources, words=(*form.words, "class 0 is ignored, the classes are those after it"))
+
+
+def _ways(form: Form, found: Taken) -> Iterator[tuple[Form, float]]:
+    """Yield the forms that ignore targets, and the agreement that wrong values need to be taken for one.
+
+    A target of -100 may have no effect on a loss that knows nothing of it: only right values tell.
+    """
+    roles = {role: name for name, role in found.roles.items()}
+    targets = roles["targets"]
+    for name in _weighing_of(found):
+        needed = name in found.needed
+        others = {targets: _classes(form.sources[targets], _first_class)}
+        if folded(name) in LENGTHS:
+            apart = replace(form, layout=EachToken(form.layout), sources={**form.sources, **others})
+            counted = _counted(_lengths, needed=needed)
+            yield (
+                apart.with_source(name, counted, "ignore_index", f"`{name}`: the number of tokens that count"),
+                _LEAST_AGREEMENT,
+            )
+            continue
+        for weighing in _WEIGHINGS:
+            one = replace(form, sources={**form.sources, **others})
+            counted = _counted(weighing.of, needed=needed)
+            yield one.with_source(name, counted, "ignore_index", f"`{name}`: {weighing.words}"), _LEAST_AGREEMENT
+    if any("class 0" in word for word in form.words):
+        yield replace(form, features=(*form.features, "ignore_index")), 1.0
+        return
+    features = (*form.features, "ignore_index")
+    yield replace(_of_one_more_class(form, roles), features=features), 1.0
+    sources = {**form.sources, targets: _classes(form.sources[targets], _no_class)}
+    yield replace(form, sources=sources, features=features, words=(*form.words, f"{_NO_TARGET} is ignored")), math.inf
+
+
+def with_ignored(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form that ignores targets, as far as the function does; the form itself where it does not.
+
+    What no parameter says has to show: the loss must not depend on what is ignored.
+    """
+    if "ignore_index" in form.features or "targets" in found.missing:
+        return form
+    ignored = probe.with_argument("ignore_index", int(probe.arguments["targets"][0, 0]))
+    best, likest = form, 0.0
+    for one, least in _ways(form, found):
+        result = trials.result(one, ignored)
+        if result is None or result.shape != ignored.expected.shape:
+            continue
+        agreement = _agreement(trials, one, ignored, result)
+        if is_near(result, ignored.expected) and agreement == 1.0:
+            return one
+        if agreement > likest and agreement >= least:
+            best, likest = one, agreement
+    return best
+
+
+def _agreement(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> float:
+    """Return the share of tokens whose logits change the loss where they should, and only there."""
+    logits, targets = probe.arguments["logits"], probe.arguments["targets"]
+    found = []
+    for place in np.ndindex(*targets.shape):
+        changed = logits.copy()
+        changed[(*place, targets[place])] += 1.0
+        other = trials.result(form, probe.with_argument("logits", changed))
+        moved = other is not None and not np.allclose(other, result, rtol=1e-6, atol=0.0)
+        found.append(moved == (targets[place] != probe.arguments["ignore_index"]))
+    return float(np.mean(found))

@@ -1,0 +1,65 @@
+"""Attention with a window that is one number of keys, which must be given or has a default."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import words_of
+from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.sources import NO_WINDOW, Taken
+from veriformer.adapters.matching.trying import Trials
+
+_CAUSAL = frozenset({"causal", "autoregressive"})
+_PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
+# Two keys to the left, without the own one or with it.
+_WINDOWS = ((2, 1), (1, 1))
+
+
+def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a window of one number, where the function is always causal and takes one.
+
+    What such a window hides to the right cannot be said by one number: without the causal mask it is not given.
+    """
+    name = next((name for name, role in found.roles.items() if role == "window"), "")
+    if not name or "window" in form.features:
+        return form
+    if not form.fixed_values.get(f"{form.operation}.is_causal"):
+        words = (f"`{name}` so wide that it hides nothing",) if _is_given(form, name, probe) else ()
+        return replace(form, words=(*form.words, *words))
+    one = form.with_source(name, _left(form.sources[name]), "window", f"`{name}`: the keys to the left")
+    result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))
+    # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
+    if result is not None and any(is_near(result, probe.with_argument("window", w).expected) for w in _WINDOWS):
+        return one
+    return replace(form, words=(*form.words, f"`{name}` so wide that it hides nothing: it fits no known window"))
+
+
+def says_causal(function: Callable[..., Any]) -> bool:
+    """Return whether the documentation of a function says plainly that it is causal."""
+    sentences = re.split(r"[.:;\n]", inspect.getdoc(function) or "")
+    words = [set(words_of(one)) for one in sentences]
+    return any(_CAUSAL & one and not _PERHAPS & one for one in words) and not any(
+        _CAUSAL & one and _PERHAPS & one for one in words
+    )
+
+
+def _is_given(form: Form, name: str, probe: Probe) -> bool:
+    return bool(form.sources[name](probe.arguments) == NO_WINDOW)
+
+
+def _left(plain: Callable[[Arguments], Any]) -> Callable[[Arguments], Any]:
+    """Return the source of a window of which only the left side is passed."""
+
+    def source(arguments: Arguments) -> Any:
+        window = arguments.get("window")
+        if window is None:
+            return plain(arguments)
+        return NO_WINDOW if window[0] in (None, -1) else window[0]
+
+    return source

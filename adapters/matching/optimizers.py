@@ -59,9 +59,11 @@ def operations(function: Any, name: str) -> Iterator[str]:
     if isinstance(function, type):
         if _ADAM.search(folded(name)) and _methods(function):
             yield ADAMW
-    elif {"parameter", "gradient"} <= {*roles} and ("state" in roles or {"first_moment", "second_moment"} <= {*roles}):
-        if "learning_rate" in settings and (_ADAM.search(folded(name)) or "beta2" in settings or "betas" in settings):
-            yield ADAMW
+        return
+    kept = "state" in roles or {"first_moment", "second_moment"} <= {*roles}
+    shares = bool(_ADAM.search(folded(name))) or bool({"beta2", "betas"} & {*settings})
+    if {"parameter", "gradient"} <= {*roles} and kept and shares and "learning_rate" in settings:
+        yield ADAMW
 
 
 def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:

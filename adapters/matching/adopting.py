@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import training
+from veriformer.adapters.matching import cached, training
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
@@ -75,7 +75,11 @@ def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) ->
     functions = {} if _is_ours(found) else _to_match(found, own, declared, asked)
     if not isinstance(declared, str | None) or not functions:
         return Offer(own, asked.framework or _framework_of_all(found, own, declared))
-    operations = {one: one for one in own} | _mapping_in(found, functions) | dict(asked.operations)
+    operations = (
+        {one: one for one in own if not cached.is_step(own[one])}
+        | _mapping_in(found, functions)
+        | dict(asked.operations)
+    )
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
     return _together(own, found_out, asked, _framework_of_all(found, own, declared))
@@ -147,7 +151,7 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     if name in training.OPERATIONS_OF:
         return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
     if not OPERATIONS[name].also_called:
-        return True
+        return not cached.is_step(function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
         return False
     if declared is not None:
@@ -192,7 +196,8 @@ def _framework_of_all(found: object, own: Functions, declared: Any) -> str | Non
 
 def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: str | None) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
-    operations = dict(own)
+    otherwise = {one.name for one in found.matches if one.name != one.operation}
+    operations = {name: function for name, function in own.items() if name not in otherwise}
     for operation, function in found.operations.items():
         plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])
         operations[operation] = own[operation] if plain else function

@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, training
+from veriformer.adapters.matching import alibi, cached, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -148,6 +148,12 @@ def _best(
     of_training = training.operation_of(function, name) if asked is None or asked in training.OPERATIONS_OF else None
     if of_training is not None:
         return _best_of_training(name, function, asked or of_training, declared)
+    is_step = asked is None and cached.is_step(function)
+    if is_step:
+        for arrays in _frameworks(function, declared):
+            steps = cached.form_of(function, arrays, name)
+            if steps is not None:
+                return _Candidate(name, steps[0], arrays.name, steps[1], function), ""
     if not takings or _DOING.intersection(words_of(name)[:1]):
         return None, NO_OPERATION if not takings else "its name says that it does something"
     best: _Candidate | None = None
@@ -165,6 +171,9 @@ def _best(
                 return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:
                 best = candidate
+    if is_step and best is not None:
+        # Without its cache it is something else than what it is with it, unless its results are right.
+        return None, f"as {best.operation}, its steps with a cache are not those of causal attention alone"
     return best, reason or _nearest_words(name, takings)
 
 

@@ -85,6 +85,33 @@ def part_of(array: Any, place: Any) -> Any:
     return _moved([array], lambda values: values[place]) if has_values(array) else array[place]
 
 
+def joined(arrays: Sequence[Any], axis: int) -> Any:
+    """Return arrays one after the other along an axis."""
+    first, *others = arrays
+    if _root(first) == "tinygrad":
+        return first.cat(*others, dim=axis) if others else first
+    module = _module(first)
+    return module.concat(list(arrays), axis) if module.__name__ == "tensorflow" else module.concatenate(arrays, axis)
+
+
+def parted(array: Any, size: int, axis: int) -> list[Any]:
+    """Return an array in pieces of a size along an axis; the last may be smaller."""
+    length = shape_of(array)[axis]
+    if _root(array) in ("torch", "tinygrad"):
+        return list(array.split(size, axis))
+    module, places = _module(array), range(size, length, size)
+    if module.__name__ == "tensorflow":
+        return list(module.split(array, [min(size, length - at) for at in range(0, length, size)], axis))
+    return list(module.split(array, list(places), axis=axis))
+
+
+def zeros_like(array: Any, shape: Sequence[int]) -> Any:
+    """Return zeros of another shape, of the framework and the dtype of an array."""
+    if _root(array) == "tinygrad":
+        return type(array).zeros(*shape, dtype=array.dtype)
+    return _module(array).zeros(tuple(shape), dtype=array.dtype)
+
+
 def chosen(condition: Any, yes: float, no: float, like: Any) -> Any:
     """Return numbers of the dtype of `like`: one where a truth value is True, the other where it is False."""
     if _root(condition) == "tinygrad":

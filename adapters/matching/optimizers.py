@@ -60,10 +60,9 @@ def operations(function: Any, name: str) -> Iterator[str]:
         if _ADAM.search(folded(name)) and _methods(function):
             yield ADAMW
         return
-    updates = {"parameter", "gradient"} <= {*roles} and "learning_rate" in settings
-    has_moments = "state" in roles or {"first_moment", "second_moment"} <= {*roles}
-    is_adam = _ADAM.search(folded(name)) or "beta2" in settings or "betas" in settings
-    if updates and has_moments and is_adam:
+    kept = "state" in roles or {"first_moment", "second_moment"} <= {*roles}
+    shares = bool(_ADAM.search(folded(name))) or bool({"beta2", "betas"} & {*settings})
+    if {"parameter", "gradient"} <= {*roles} and kept and shares and "learning_rate" in settings:
         yield ADAMW
 
 

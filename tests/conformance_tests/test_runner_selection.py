@@ -193,4 +193,4 @@ def test_progress_is_told_before_each_law() -> None:
 
 def test_one_name_may_be_given_by_itself() -> None:
     report = check(SimpleNamespace(softmax=right_softmax), operations="softmax", laws="softmax.shape", tier="quick")
-    assert [one.property.id for one in report.results if one.status == "passed"] == ["softmax.shape"]
+    assert [one.law.id for one in report.results if one.status == "passed"] == ["softmax.shape"]

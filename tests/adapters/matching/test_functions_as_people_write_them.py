@@ -493,7 +493,7 @@ def test_a_finite_number_that_is_added_leaves_empty_rows_without_a_result(loaded
 def test_a_program_with_a_finite_number_added_is_not_accused_for_rows_that_see_nothing(loaded):
     mask = "scores = scores if mask is None else scores + (1.0 - mask) * -1e9"
     report = check(loaded(attention(mask=mask)), laws="attention.mask.*", tier="quick")
-    statuses = {one.property.id: one.status for one in report.results}
+    statuses = {one.law.id: one.status for one in report.results}
     assert report.exit_status == 0 and statuses["attention.mask.empty_row"] == "not_declared"
 
 

@@ -1,0 +1,209 @@
+"""Attention with a cache: steps over a sequence, each with the cache of the one before, are causal attention."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching.layouts import Arguments, Layout, of_heads
+from veriformer.adapters.matching.names import parameters_of, words_of
+from veriformer.adapters.matching.namespaces import joined, parted, shape_of, zeros_like
+from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, probe_of
+from veriformer.adapters.matching.search import Found
+from veriformer.adapters.matching.trying import Trials
+from veriformer.adapters.matching.wired import DoesNotFit, Wired, folded, roles_of
+
+_QKV = ("query", "key", "value")
+_NAMES: Mapping[str, str] = {
+    "query": "q qt qnew newq query querystates qstep xq qi qcur",
+    "key": "k kt knew newk key keystates kstep newkey keynew ki kcur xk",
+    "value": "v vt vnew newv value valuestates vstep newvalue valuenew vi vcur xv",
+    "cache": "cache kvcache kv past pastkv pastkeyvalue pastkeyvalues layerpast",
+    "key_cache": "kcache keycache cachek cachedk pastk pastkey ck kpast pastkeys cachedkeys keyscache",
+    "value_cache": "vcache valuecache cachev cachedv pastv pastvalue cv vpast pastvalues cachedvalues valuescache",
+    "position": "pos i index t step curlen cachelen startpos offset position length cacheindex curpos idx cachelength",
+}
+_SIZES: Mapping[str, str] = {
+    "samples": "b bsz batch batchsize maxbatch maxbatchsize bs n",
+    "heads": "h nheads numheads heads kvheads nkvheads numkvheads hkv nkv nhead",
+    "length": "maxlen maxseqlen maxlength maxseq s t seqlen capacity size maxtokens maxsize ctx maxpositions l",
+    "width": "d headdim dk dhead dim headsize hd",
+}
+# What a step may do besides, so that other results are no mistake.
+_BESIDES = ("rope", "rotary", "rotate", "cos(", "alibi", "slope", "window", "softcap", "tanh", "sink", "quant", "norm(")
+_ROOM = 16
+_LEAST_LIKENESS = 0.3
+
+
+def is_step(function: Any) -> bool:
+    """Return whether a function takes a query, a key, a value and a cache."""
+    roles = _roles(function)
+    return not isinstance(function, type) and {*_QKV} <= {*roles} and bool({"cache", "key_cache"} & {*roles})
+
+
+def form_of(function: Any, framework: ArrayFramework, name: str) -> tuple[str, Found] | None:
+    """Return the attention that steps of a function are, and the form; None where they answer no call."""
+    trials, best = Trials(function, framework), None
+    for operation in ("grouped_query_attention", "scaled_dot_product_attention"):
+        for form, sizes in _forms(function, operation):
+            probe = probe_of(operation, sizes, is_causal=True)
+            result = trials.result(form, probe)
+            if result is None or result.shape != probe.expected.shape:
+                continue
+            if probe.is_answered_by(result):
+                return operation, Found(form, True)
+            likeness = trials.likeness(form, probe, result)
+            if operation != "grouped_query_attention" and (best is None or likeness > best.likeness + 1e-9):
+                best = Found(form, False, likeness)
+    if best is None or best.likeness < _LEAST_LIKENESS or _does_more(function, name):
+        return None
+    return "scaled_dot_product_attention", best
+
+
+def _does_more(function: Any, name: str) -> bool:
+    """Return whether a function is called something else, or its text speaks of what this attention does not do."""
+    named = {"decode", "step", "attend", "attention", "cached", "cache", "attn", "prefill", "incremental"}
+    try:
+        text = inspect.getsource(inspect.unwrap(function)).casefold()
+    except (OSError, TypeError):
+        return True
+    return not named & {*words_of(name)} or any(word in text for word in _BESIDES)
+
+
+def _roles(function: Any) -> dict[str, str]:
+    return roles_of(_NAMES, [one.name for one in parameters_of(function) or []])
+
+
+def _forms(function: Any, operation: str) -> Iterator[tuple[Wired, dict[str, int]]]:
+    roles = _roles(function)
+    known = {*roles.values()}
+    if any(not one.has_default and one.name not in known for one in parameters_of(function) or []):
+        return
+    grouped = GROUPED if operation == "grouped_query_attention" else {}
+    for layout in [one for one in of_heads(_QKV) if one.rank == 4]:
+        for chunk in (2, 1):
+            for more, limitations in ({}, ()), (EQUAL_WIDTHS, ("value_width",)):
+                words = "one position at a time" if chunk == 1 else "two positions at a time"
+                form = Wired(
+                    operation,
+                    {},
+                    layout=layout,
+                    wiring=partial(_attended, roles, layout, chunk),
+                    words=(f"{words}, each with the cache of those before", "always causal"),
+                    features=("is_causal",),
+                    fixed_values={f"{operation}.is_causal": True},
+                    limitations=tuple(
+                        f"{its}.{one}"
+                        for its in (operation, f"{operation}_backward")
+                        for one in ("unequal_lengths", *limitations)
+                    ),
+                )
+                yield form, {**grouped, **EQUAL_LENGTHS, **more}
+
+
+def _attended(
+    roles: Mapping[str, str], layout: Layout, chunk: int, function: Callable[..., Any], given: Arguments
+) -> Any:
+    lengths = {shape_of(given[name])[2] for name in _QKV}
+    if len(lengths) > 1:
+        raise ValueError(f"each step has a query, a key and a value; there are {sorted(lengths)} of them")
+    steps = _Steps(function, roles, shape_of(given["query"]), layout)
+    parts = zip(*(parted(given[name], chunk, 2) for name in _QKV), strict=True)
+    results = [layout.call(steps.taken, {**given, **dict(zip(_QKV, part, strict=True))}) for part in parts]
+    return joined(results, 2)
+
+
+@dataclass
+class _Steps:
+    """The steps of one sequence: what the function keeps goes from one to the next."""
+
+    function: Callable[..., Any]
+    roles: Mapping[str, str]
+    shape: tuple[int, ...]
+    layout: Layout
+    position: int = 0
+    kept: Any = None
+    started: bool = False
+
+    def taken(self, arguments: Arguments) -> Any:
+        """Return the output of a step, whose arguments are in the function's layout."""
+        if not self.started:
+            self.kept, self.started = self._fresh(arguments), True
+        given = {self.roles[name]: arguments[name] for name in _QKV}
+        if "position" in self.roles:
+            given[self.roles["position"]] = self.position
+        if "cache" in self.roles:
+            given[self.roles["cache"]] = self.kept
+        else:
+            given[self.roles["key_cache"]], given[self.roles["value_cache"]] = self.kept
+        returned = self.function(**given)
+        rows = 2 if self.layout.words.startswith("(B, H") else 1
+        self.position += shape_of(arguments["query"])[rows]
+        return self._output(returned)
+
+    def _output(self, returned: Any) -> Any:
+        if not isinstance(returned, tuple | list):
+            return returned
+        output, *others = returned
+        if "cache" in self.roles:
+            fitting = [one for one in others if type(one) is type(self.kept)]
+            if fitting:
+                self.kept = fitting[0]
+            elif others and self.kept is None:
+                self.kept = others[0] if len(others) == 1 else tuple(others)
+        elif len(others) == 1 and isinstance(others[0], tuple | list):
+            self.kept = tuple(others[0])
+        elif len(others) > 1:
+            self.kept = tuple(others[:2])
+        return output
+
+    def _fresh(self, arguments: Arguments) -> Any:
+        """Return an empty cache: what the module has for it, else nothing, or arrays of zeros."""
+        samples, heads, width = shape_of(arguments["key"])[0], self._heads(arguments), shape_of(arguments["key"])[-1]
+        # Few lengths, since what is compiled is compiled for each.
+        length = (self.shape[2] // _ROOM + 1) * _ROOM
+        sizes = {"samples": samples, "heads": heads, "length": length, "width": width}
+        defaults = {one.name: one for one in parameters_of(self.function) or []}
+        if "cache" not in self.roles:
+            if defaults[self.roles["key_cache"]].has_default:
+                return None, None
+            size = length if "position" in self.roles else 0
+            return tuple(self._zeros(arguments[name], size) for name in ("key", "value"))
+        build = self._builder()
+        if build is not None:
+            return _built(build, sizes)
+        if defaults[self.roles["cache"]].has_default:
+            return None
+        raise DoesNotFit("nothing makes an empty cache")
+
+    def _heads(self, arguments: Arguments) -> int:
+        return shape_of(arguments["key"])[1 if self.layout.words.startswith("(B, H") else 2]
+
+    def _zeros(self, like: Any, length: int) -> Any:
+        shape = list(shape_of(like))
+        shape[2 if self.layout.words.startswith("(B, H") else 1] = length
+        return zeros_like(like, shape)
+
+    def _builder(self) -> Callable[..., Any] | None:
+        bound = getattr(inspect.unwrap(self.function), "__globals__", {})
+        own = bound.get("__name__")
+        made = [
+            (name, one)
+            for name, one in bound.items()
+            if callable(one) and "cache" in folded(name) and getattr(one, "__module__", None) == own
+        ]
+        functions = [one for name, one in made if not isinstance(one, type) and not is_step(one)]
+        return next(iter([*functions, *(one for _, one in made if isinstance(one, type))]), None)
+
+
+def _built(build: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
+    takings = parameters_of(build) or []
+    roles = roles_of(_SIZES, [one.name for one in takings])
+    required: Sequence[str] = [one.name for one in takings if not one.has_default]
+    if any(name not in roles.values() for name in required):
+        raise DoesNotFit("nothing makes an empty cache of known sizes")
+    return build(**{name: sizes[role] for role, name in roles.items()})

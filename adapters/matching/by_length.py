@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.by_query import Samples, refuse_positions
+from veriformer.adapters.matching.by_query import WITH_HEADS, Samples, refuse_positions
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.losses import LENGTHS
@@ -38,7 +38,7 @@ class ByLength(Around):
         if mask is None:
             return self.layout.call(inner, arguments)
         refuse_positions(arguments)
-        samples = Samples.of(arguments)
+        samples = Samples.of(arguments, one_head=self.layout.rank < WITH_HEADS)
         visible = self.framework.to_numpy(samples.rows_of(mask))
         count, columns = visible.shape
         order = np.argsort(~visible, axis=1, kind="stable") + np.arange(count)[:, None] * columns

@@ -12,6 +12,8 @@ MASKS = {"(B, S)": (), "(B, L, S)": (1,)}
 """The shapes of such masks, each with the axes between samples and keys where a sample is one query."""
 TAKING = ("scaled_dot_product_attention", "grouped_query_attention")
 """The operations that have such masks."""
+WITH_HEADS = 4
+"""The axes of an array in a layout with samples and heads."""
 _OF_POSITIONS = ("is_causal", "window", "bias")
 # With more logits than these, a sample has the one query alone that its mask is of.
 _MOST_LOGITS = 1 << 22
@@ -33,7 +35,7 @@ class ByQuery(Around):
             given = {"mask": self._all_visible(arguments)} if self.needs else {}
             return self.layout.call(inner, {**arguments, **given})
         refuse_positions(arguments)
-        samples = Samples.of(arguments)
+        samples = Samples.of(arguments, one_head=self.layout.rank < WITH_HEADS)
         result = self.layout.call(
             inner, {**arguments, **samples.arrays, "mask": self._shaped(samples.rows_of(arguments["mask"]), samples)}
         )
@@ -58,24 +60,27 @@ class Samples:
     """A call with a sample for each query of each head, so that each may have a mask, or an order of keys, of its own.
 
     `arrays` are its queries, keys and values. A sample has all queries, so that lengths and heads are those of the
-    call, and the result of its own one is taken; where that would be too many, it is the one query of the one head.
+    call, and the result of its own one is taken. Where that would be too many, or a layout has no samples but those of
+    each head, a sample has the queries of one head, or one query alone; `kept` says how many heads and queries it has.
     """
 
     shape: tuple[int, int, int]
     arrays: Arguments
-    alone: bool
+    kept: tuple[int, int]
 
     @classmethod
-    def of(cls, arguments: Arguments) -> Samples:
-        """Return the samples of a call."""
+    def of(cls, arguments: Arguments, *, one_head: bool = False) -> Samples:
+        """Return the samples of a call, of one head each if that is asked for."""
         samples, heads, rows, width = shape_of(arguments["query"])
-        columns, each = shape_of(arguments["key"])[2], heads * rows
-        if samples * each * each * columns <= _MOST_LOGITS:
-            arrays = {name: _repeated(arguments[name], each) for name in ("query", "key", "value")}
-            return cls((samples, heads, rows), arrays, alone=False)
-        query = reshaped(arguments["query"], (samples * each, 1, 1, width))
-        others = {name: _of_heads(arguments[name], heads, rows) for name in ("key", "value")}
-        return cls((samples, heads, rows), {"query": query, **others}, alone=True)
+        columns = shape_of(arguments["key"])[2]
+        kept = (1 if one_head else heads, rows)
+        if samples * heads * rows * kept[0] * rows * columns > _MOST_LOGITS:
+            kept = (1, 1)
+        apart = (heads // max(kept[0], 1), rows // max(kept[1], 1))
+        query = reshaped(arguments["query"], (samples * apart[0] * apart[1], *kept, width))
+        others = {name: _of_heads(arguments[name], heads, apart) for name in ("key", "value")}
+        arrays = {name: _repeated(array, kept[0] * kept[1]) for name, array in {"query": query, **others}.items()}
+        return cls((samples, heads, rows), arrays, kept)
 
     def rows_of(self, mask: Any) -> Any:
         """Return the row of a mask that each sample has, (samples, S)."""
@@ -85,14 +90,12 @@ class Samples:
 
     def own_ones(self, result: Any) -> Any:
         """Return the results, one of each sample: of the query of the head that the sample was made for."""
-        (samples, heads, rows), width = self.shape, shape_of(result)[-1]
-        if self.alone:
-            return reshaped(result, (*self.shape, width))
-        each = heads * rows
-        square = transposed(reshaped(result, (samples, each, each, width)), (1, 2, 0, 3))
+        each, width = self.kept[0] * self.kept[1], shape_of(result)[-1]
+        count = shape_of(result)[0] // max(each, 1)
+        square = transposed(reshaped(result, (count, each, each, width)), (1, 2, 0, 3))
         # The diagonal of a square is every (each + 1)th of its entries.
-        own = reshaped(square, (each * each, samples * width))[:: each + 1]
-        return reshaped(transposed(reshaped(own, (each, samples, width)), (1, 0, 2)), (*self.shape, width))
+        own = reshaped(square, (each * each, count * width))[:: each + 1]
+        return reshaped(transposed(reshaped(own, (each, count, width)), (1, 0, 2)), (*self.shape, width))
 
 
 def refuse_positions(arguments: Arguments) -> None:
@@ -107,9 +110,13 @@ def _repeated(array: Any, times: int) -> Any:
     return reshaped(broadcast(reshaped(array, (samples, 1, *rest)), (samples, times, *rest)), (samples * times, *rest))
 
 
-def _of_heads(array: Any, heads: int, rows: int) -> Any:
-    """Return keys or values once for each query of each head."""
+def _of_heads(array: Any, heads: int, apart: tuple[int, int]) -> Any:
+    """Return keys or values once for each sample of heads and queries that are apart, as they are where none is."""
     samples, groups, length, width = shape_of(array)
-    apart = reshaped(array, (samples, groups, 1, 1, length, width))
-    each = broadcast(apart, (samples, groups, heads // groups, rows, length, width))
-    return reshaped(each, (samples * heads * rows, 1, length, width))
+    if apart == (1, 1):
+        return array
+    if apart[0] == 1:
+        return _repeated(array, apart[1])
+    one_each = reshaped(array, (samples, groups, 1, 1, length, width))
+    each = broadcast(one_each, (samples, groups, heads // groups, apart[1], length, width))
+    return reshaped(each, (samples * heads * apart[1], 1, length, width))

@@ -36,7 +36,7 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
     left = [name for name in tops if name not in first.taken_as]
-    reports += _alone(source, report_of, (*first.judged_alone, *left), reasons)
+    reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left))), reasons)
     return [replace(first, notices=(*first.notices, *_notices(reasons)), not_judged=reasons), *reports[1:]]
 
 

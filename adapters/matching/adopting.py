@@ -72,7 +72,7 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
 def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
     own = _own(found, name)
     declared = asked.framework or declarations.declared_framework(found, name, home)
-    functions = {} if _is_ours(found) else _to_match(found, own, declared, asked)
+    functions = {} if _is_ours(found) else _to_match(found, own, declared, asked, home)
     if not isinstance(declared, str | None) or not functions:
         return Offer(own, asked.framework or _framework_of_all(found, own, declared))
     operations = (
@@ -111,7 +111,7 @@ def _is_function(found: object) -> bool:
     return inspect.isroutine(found) or (hasattr(found, "__wrapped__") and not hasattr(found, "parameters"))
 
 
-def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Functions:
+def _to_match(found: object, own: Functions, declared: Any, asked: Asked, home: ModuleType | None) -> Functions:
     """Return the functions whose operations, framework or form have to be found out, by their names."""
     if _is_function(found):
         called = str(getattr(found, "__name__", "function"))
@@ -119,6 +119,8 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked) -> Fun
         return {} if signatures.builds_something(found) else {called: found}  # type: ignore[dict-item]
     if isinstance(found, Mapping):
         return {str(name): function for name, function in found.items() if callable(function)}
+    if isinstance(found, type) and home is not None and not own:
+        return functions_of_classes(home, [found.__name__])
     if not isinstance(found, ModuleType):
         return {}
     functions = {**functions_of(found), **_classes_of(found), **training.classes_of(found)}

@@ -9,10 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from veriformer.adapters.matching.layouts import Arguments, AsItIs, Layout
+from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
 
 Source = Callable[[Arguments], Any]
+GROUP_SIZE = "query heads of each key head"
+QUERY_LENGTH, KEY_LENGTH = "number of queries", "number of keys"
+"""The names of what every call of an attention has besides its arguments."""
 LEFT_OUT = object()
 """What a source returns for a parameter that a call leaves out."""
 
@@ -29,6 +33,7 @@ class Form:
     `limitations`, `fixed_values`: what it does not offer, as an implementation declares it.
     `words`: what is said of it, besides its layout and its result.
     `left_out`: optional inputs that no call passes.
+    `last_resort`: whether it is tried only where no form before it answers.
     """
 
     operation: str
@@ -43,10 +48,15 @@ class Form:
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    last_resort: bool = False
 
     def called(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         """Return the operation's result for arguments by the interface's names, of the function's framework."""
-        return self.layout.call(functools.partial(self._inner, function), arguments)
+        return self.laid_out(functools.partial(self._inner, function), arguments)
+
+    def laid_out(self, inner: Callable[[Arguments], Any], arguments: Arguments) -> Any:
+        """Return what a function of arguments in the layout returns."""
+        return self.layout.call(inner, {**arguments, **_sizes_of_call(arguments)})
 
     def returned(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         """Return all that the function returns for arguments in its layout."""
@@ -69,6 +79,15 @@ class Form:
         left_out = f"{' and '.join(f'`{one}`' for one in self.left_out)} not given" if self.left_out else ""
         parts = [self.layout.words, *self.words, self.pick.words, left_out]
         return "; ".join(part for part in parts if part)
+
+
+def _sizes_of_call(arguments: Arguments) -> dict[str, int]:
+    """Return sizes of an attention, which no layout shows as plainly as the interface's."""
+    shapes = [shape_of(arguments[name]) for name in ("query", "key") if name in arguments]
+    if [len(shape) for shape in shapes] != [4, 4]:
+        return {}
+    (_, heads, queries, _), (_, groups, keys, _) = shapes
+    return {GROUP_SIZE: heads // max(groups, 1), QUERY_LENGTH: queries, KEY_LENGTH: keys}
 
 
 class Adopted:

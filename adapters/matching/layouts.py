@@ -10,7 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from veriformer.adapters.matching.namespaces import broadcast, part_of, reshaped, shape_of, size_of, stacked, transposed
+from veriformer.adapters.matching.namespaces import (
+    broadcast,
+    joined,
+    part_of,
+    reshaped,
+    shape_of,
+    size_of,
+    stacked,
+    transposed,
+)
 
 Arguments = Mapping[str, Any]
 Inner = Callable[[Arguments], Any]
@@ -124,6 +133,28 @@ class OneByOne:
         return found
 
 
+@dataclass(frozen=True)
+class OneQuery(Around):
+    """A call for each query of every head, without an axis of queries."""
+
+    words: str = ""
+    rank: int = 3
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the results of all calls as one array."""
+
+        def of_one(given: Arguments) -> Any:
+            shape = shape_of(given["query"])
+            result = inner({**given, "query": reshaped(given["query"], (*shape[:-2], shape[-1]))})
+            return reshaped(result, (*shape[:-1], shape_of(result)[-1]))
+
+        if any(arguments.get(name) is not None for name in _OF_LOGITS):
+            raise ValueError("a single query has no mask and no bias here")
+        query = arguments["query"]
+        rows = [part_of(query, (slice(None), slice(None), slice(row, row + 1))) for row in range(shape_of(query)[2])]
+        return joined([self.layout.call(of_one, {**arguments, "query": row}) for row in rows], 2)
+
+
 def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:
     places: list[tuple[int, ...]] = [()]
     for length in outer:
@@ -197,6 +228,8 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),
         Changed("(B, H, L, D), its result (B, L, H, D)", 4, names, _as_given, lambda array, _: _exchanged(array)),
         Changed("(B, H, L, D), its result (B, L, H·D)", 4, names, _as_given, _unflattened),
+        OneQuery(AsItIs(), "(B, H, D), one query", 3),
+        OneQuery(OneByOne("", 3, names, 1), "(H, D), one query, without samples", 2),
     ]
 
 

@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, cached, training
+from veriformer.adapters.matching import alibi, cached, of_logits, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -156,17 +156,21 @@ def _best(
                 return _Candidate(name, steps[0], arrays.name, steps[1], function), ""
     if not takings or _DOING.intersection(words_of(name)[:1]):
         return None, NO_OPERATION if not takings else "its name says that it does something"
+    masked = of_logits.of_logits(function, name, takings) if asked in (None, of_logits.OPERATION) else None
+    if masked is not None:
+        asked, takings = of_logits.OPERATION, parameters_of(masked) or []
     best: _Candidate | None = None
     reason = ""
     for operation, named in _operations(name, takings, asked):
         if best is not None and not named:
             break
         for arrays in _frameworks(function, declared):
-            found, why = form_of(function, operation, takings, arrays, named=named, said=asked is not None, name=name)
+            its = masked or function
+            found, why = form_of(its, operation, takings, arrays, named=named, said=asked is not None, name=name)
             reason = reason or (f"as {operation}, {why}" if named and why else "")
             if found is None:
                 continue
-            candidate = _Candidate(name, operation, arrays.name, found, function)
+            candidate = _Candidate(name, operation, arrays.name, found, its)
             if found.exact:
                 return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:

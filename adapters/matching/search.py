@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, by_length, by_query, losses, masks, special, windows
+from veriformer.adapters.matching import alibi, by_length, by_query, chunks, losses, masks, special, windows
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
@@ -38,6 +38,7 @@ _NETWORKS = {"feed_forward": ("relu", "gelu", "silu"), "gated_feed_forward": ("s
 _NORMS = ("layer_norm", "rms_norm")
 # Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
 _LAYOUTS_WITH_SMALL_MASKS = 2
+_MORE_AXES = "arrays with more axes get other results"
 # A function whose results depend on the arguments so differently is something else.
 _LEAST_LIKENESS = 0.05
 
@@ -74,12 +75,15 @@ def form_of(
     # A window without the causal mask is another function: what its documentation says decides.
     must_be_causal = "window" in found.features and windows.says_causal(function)
     for form, sizes in _candidates(operation, found, framework):
+        if form.last_resort and best is not None:
+            break
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name), must=must_be_causal)
             if its.is_answered_by(result):
+                one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
                 likeness = trials.likeness(one, its, result)
@@ -159,7 +163,11 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         return
     if operation in _ATTENTION:
         form = by_length.with_all_keys(form, found, framework)
-    forms = [form, *_with_whole_masks(form, found), *special.exchanged(form, found)]
+    forms = [
+        *(chunks.forms(form, found) if operation in _ATTENTION else [form]),
+        *_with_whole_masks(form, found),
+        *special.exchanged(form, found),
+    ]
     if found.held or any(role.startswith("weights.") for role in found.roles.values()):
         forms.append(
             replace(form, sources=with_matrices_turned(operation, found).sources, words=("matrices (out, in)",))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from veriformer.adapters.matching import held
-from veriformer.adapters.matching.forms import LEFT_OUT, Source
+from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import NEUTRAL, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
@@ -19,6 +19,9 @@ _LAST_AXIS = ("dim", "axis", "axes")
 _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
+# How many query heads share a head of keys, and how many classes there are.
+_REPEATS = ("nrep", "numrep", "repeats", "nrepeats", "groups", "ngroups", "numgroups", "numkeyvaluegroups", "kvgroups")
+_CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
 NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
@@ -50,6 +53,7 @@ class Taken:
 
     `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
     is the parameter that has all weights together, if one has. `left_out` are optional inputs that no call passes.
+    `defaults` are the default values.
     """
 
     sources: Mapping[str, Source]
@@ -59,6 +63,7 @@ class Taken:
     needed: tuple[str, ...] = ()
     held: str = ""
     left_out: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -89,7 +94,8 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
         sources[whole] = _of_whole(record, turned=False)
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
-    return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles))
+    defaults = {one.name: one.default for one in takings if one.has_default}
+    return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
 
 
 def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:
@@ -201,6 +207,10 @@ def _of_no_role(one: Taking) -> Source:
         return _owner
     if name in _HEADS:
         return lambda arguments: arguments.get("num_heads", 1)
+    if name in _REPEATS:
+        return lambda arguments: arguments.get(GROUP_SIZE)
+    if name in _CLASSES:
+        return lambda arguments: shape_of(arguments["logits"])[-1] if "logits" in arguments else None
     if name in _WIDTHS:
         return lambda arguments: shape_of(next(iter(arguments.values())))[-1]
     return _nothing

@@ -82,7 +82,7 @@ class Trials:
             raise _Answered(form.returned(self.function, arguments))
 
         try:
-            self._call(lambda *_: form.layout.call(caught, self._arguments(probe)))
+            self._call(lambda *_: form.laid_out(caught, self._arguments(probe)))
         except _Answered as answered:
             return answered.returned
         except KeyboardInterrupt:

@@ -37,6 +37,9 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
     if result is not None and any(is_near(result, probe.with_argument("window", w).expected) for w in _WINDOWS):
         return one
+    if result is not None and is_near(result, probe.expected):
+        # It is called a window, and hides nothing however narrow it is.
+        return one
     return replace(form, words=(*form.words, f"`{name}` so wide that it hides nothing: it fits no known window"))
 
 

@@ -22,6 +22,9 @@ from veriformer.conformance_tests.run.report import Report
 if TYPE_CHECKING:
     from veriformer.conformance_tests.run.judged import Judged
 
+# The status of a report on a model of which too little was recognised.
+_NOT_JUDGED = 2
+
 
 def check_model(
     target: object,
@@ -111,9 +114,10 @@ def checked(
         return _with_laws(target, as_implementation, about_laws)
     if _may_be_model(target):
         try:
-            return as_model()
+            report = as_model()
         except NotAModel as no_model:
             return _or_neither(as_implementation, no_model)
+        return _or_the_operation(report, target, as_implementation)
     try:
         return as_implementation()
     except NoOperations as none:
@@ -126,6 +130,16 @@ def checked(
 
 def _is_file(target: object) -> bool:
     return isinstance(target, str) and target.endswith(".py")
+
+
+def _or_the_operation(report: Report, target: object, as_implementation: Callable[[], Report]) -> Report:
+    """Return the report on a model, or on the one operation that its class is where too little of it was recognised."""
+    if report.exit_status != _NOT_JUDGED or not isinstance(target, str):
+        return report
+    try:
+        return as_implementation()
+    except LoadError:
+        return report
 
 
 def _or_neither(as_implementation: Callable[[], Report], no_model: NotAModel) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from veriformer.adapters.asked import Asked
@@ -519,3 +520,86 @@ def test_a_soft_cap_whose_own_way_to_have_none_is_none(loaded):
     query, key, value = (torch.randn(1, 2, 3, 4) for _ in range(3))
     off = found.operations["scaled_dot_product_attention"](query, key, value, softcap=0.0)
     torch.testing.assert_close(off, torch.nn.functional.scaled_dot_product_attention(query, key, value))
+
+
+def test_a_softmax_with_a_mask_is_judged_as_the_weights_that_it_makes(loaded):
+    text = "def masked_softmax(scores, valid):\n    e = np.exp(scores - scores.max(-1, keepdims=True)) * valid\n"
+    for total, is_right in (("e.sum(-1, keepdims=True)", True), ("np.exp(scores).sum(-1, keepdims=True)", False)):
+        found = loaded(f"import numpy as np\n{text}    return e / {total}\n")
+        assert found.taken_as == {"masked_softmax": "attention_weights"}
+        query, key = np.ones((1, 1, 1, 4)), np.ones((1, 1, 2, 4))
+        weights = found.operations["attention_weights"](query, key, mask=np.array([[True, False]]))
+        assert np.allclose(weights, [[[[1.0, 0.0]]]]) == is_right
+
+
+def test_the_number_of_query_heads_for_each_key_head_is_known(loaded):
+    text = """
+def gqa_forward(q, k, v, n_rep):
+    k, v = k.repeat_interleave(n_rep, 1), v.repeat_interleave(n_rep, 1)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+"""
+    assert "no known form" not in loaded(TORCH + text).notices[0]
+
+
+def test_the_size_of_the_vocabulary_is_known(loaded):
+    text = """
+def ForCausalLMLoss(logits, labels, vocab_size):
+    logits, labels = logits[:, :-1].reshape(-1, vocab_size), labels[:, 1:].reshape(-1)
+    return torch.nn.functional.cross_entropy(logits, labels)
+"""
+    assert loaded(TORCH + text).taken_as == {"ForCausalLMLoss": "next_token_loss"}
+
+
+PARTS = """
+def flash_attention(q, k, v, block_size={size}):
+    total, most, out = 0.0, torch.full((*q.shape[:-1], 1), -math.inf), torch.zeros(*q.shape[:-1], v.shape[-1])
+    for keys, values in zip(k.split(block_size, -2), v.split(block_size, -2)):
+        scores = q @ keys.mT / q.shape[-1] ** 0.5
+        new = torch.maximum(most, scores.amax(-1, keepdim=True))
+        weights = torch.exp(scores - new)
+        total = total * torch.exp(most - new) + weights.sum(-1, keepdim=True)
+        out, most = out{rescaled} + weights @ values, new
+    return out / total
+"""
+
+
+@pytest.mark.parametrize("size", [2, 64])
+def test_parts_are_put_together_however_large_they_are_by_default(loaded, size):
+    """With the function's own 64 keys in a part, short sequences would not show that nothing is rescaled."""
+    right = loaded(TORCH + PARTS.format(size=size, rescaled=" * torch.exp(most - new)"))
+    assert "no known form" not in right.notices[0] and ("`block_size` is 4" in right.notices[0]) == (size == 64)
+    assert "no known form" in loaded(TORCH + PARTS.format(size=size, rescaled="")).notices[0]
+
+
+def test_parts_that_must_divide_the_number_of_keys(loaded):
+    text = PARTS.format(size=64, rescaled=" * torch.exp(most - new)")
+    text = text.replace("    total, most", "    assert k.shape[-2] % block_size == 0\n    total, most")
+    notice = loaded(TORCH + text).notices[0]
+    assert "`block_size` so that there are few equal parts" in notice and "no known form" not in notice
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"), [("bhd,bhsd->bhs", "(B, H, D), one query"), ("hd,hsd->hs", "(H, D), one query")]
+)
+def test_a_single_query_without_an_axis(loaded, shapes, words):
+    text = f"""
+def decode_attention(q, k, v):
+    weights = (torch.einsum("{shapes}", q, k) / q.shape[-1] ** 0.5).softmax(-1)
+    return (weights[..., None] * v).sum(-2)
+"""
+    assert words in loaded(TORCH + text).notices[0]
+
+
+def test_a_norm_that_is_right_with_two_axes_alone_is_said_to_be(loaded):
+    text = "def rms_norm(x, gamma):\n    return x / np.sqrt((x**2).mean(1, keepdims=True) + 1e-6) * gamma\n"
+    assert "arrays with more axes get other results" in loaded("import numpy as np\n" + text).notices[0]
+
+
+def test_a_window_that_hides_nothing_however_narrow_it_is_is_judged(loaded):
+    text = attention(
+        "local_causal_attention",
+        "q, k, v, window=128",
+        "i, j = torch.arange(q.shape[-2])[:, None], torch.arange(k.shape[-2])\n"
+        "    scores = scores.masked_fill(~((j <= i) & (j - i < window)), -math.inf)",
+    )
+    assert "`window`: the keys to the left" in loaded(text).notices[0]

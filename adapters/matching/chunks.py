@@ -1,0 +1,74 @@
+"""Attention that takes its keys, or its queries, in parts: the parts are few and equal, whatever the lengths are.
+
+With the size that a function has by default, short sequences would be one part, and other lengths might be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from veriformer.adapters.matching.forms import KEY_LENGTH, QUERY_LENGTH, Form, Source
+from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.sources import Taken
+
+# Of the probe's keys and queries, so many make two parts.
+_LARGEST = 4
+_SIZES_OF_KEYS = (
+    "chunk chunksize block blocksize kvchunk kvchunksize kchunk kchunksize kvblock kvblocksize blockk blockkv blockn "
+    "kblock kblocksize bk bc tile tilesize blockcols keychunksize"
+)
+_SIZES_OF_QUERIES = "qchunk qchunksize qblock qblocksize blockq blockm bq br blockrows querychunksize"
+_NUMBERS = "nsplits numsplits splits nchunks numchunks nblocks numblocks kvsplits numkvsplits"
+
+
+def forms(form: Form, found: Taken) -> list[Form]:
+    """Return the forms of an attention with the sizes of its parts, in the order in which they are tried.
+
+    A size beyond `_LARGEST` is the function's own only where no other answers: short sequences are one part there, so
+    that its results would tell nothing of how parts are put together.
+    """
+    named = {name: folded(name) for name in found.sources if name not in found.roles and folded(name) in _PARTS}
+    if not named:
+        return [form]
+    defaults = [found.defaults.get(name) for name in named]
+    is_small = all(isinstance(one, int) and one <= _LARGEST for one in defaults)
+    few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
+    if is_small:
+        return [form, few]
+    sizes = {name: _fixed for name, spelling in named.items() if spelling not in _NUMBERS.split()}
+    fixed = [_with(form, sizes, f"is {_LARGEST}")] if len(sizes) == len(named) else []
+    return [*fixed, few, replace(form, last_resort=True)]
+
+
+def _with(form: Form, sources: Mapping[str, Source], words: str) -> Form:
+    said = f"{' and '.join(f'`{name}`' for name in sources)} {words}"
+    return replace(form, sources={**form.sources, **sources}, words=(*form.words, said))
+
+
+def _fixed(_: Arguments) -> int:
+    return _LARGEST
+
+
+def _number(length: int) -> int:
+    """Return the smallest number of equal parts, more than one if that can be."""
+    return next((one for one in range(2, length + 1) if length % one == 0), 1)
+
+
+def _of(length: str, of: Callable[[int], int]) -> Source:
+    def source(arguments: Arguments) -> int:
+        return of(arguments[length])
+
+    return source
+
+
+def _size(length: int) -> int:
+    return max(length // _number(length), 1)
+
+
+_PARTS: Mapping[str, Source] = {
+    **dict.fromkeys(_SIZES_OF_KEYS.split(), _of(KEY_LENGTH, _size)),
+    **dict.fromkeys(_SIZES_OF_QUERIES.split(), _of(QUERY_LENGTH, _size)),
+    **dict.fromkeys(_NUMBERS.split(), _of(KEY_LENGTH, _number)),
+}

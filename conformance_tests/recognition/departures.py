@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.attention_mistakes import attentio
 from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
+from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -39,7 +40,7 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     """Return every departure once, in the order of execution."""
     found: list[Departure] = []
     for one in model.readings:
-        one.suspicions = list(_suspicions(model, one))
+        one.suspicions = backed(one, list(_suspicions(model, one)))
     for one, item in structural_mistakes(model.flow, model.reader, model.readings):
         one.suspicions.append(item)
     found.extend(departures_of_memories(model))
@@ -52,7 +53,7 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])
-    return _each_once(sorted(found, key=lambda one: (one.place, not one.suspects)))
+    return with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
 
 
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:

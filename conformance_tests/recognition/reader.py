@@ -194,7 +194,7 @@ class Reader:
         usual = [one for one in found if one[1].eps is None or float(f"{one[1].eps:.0e}") == one[1].eps] or found
         for start in reversed(usual):
             of = self.read(start[0])
-            if not isinstance(of, Unknown) and not (isinstance(of, Norm) and of.gain is None):
+            if not isinstance(of, Unknown) and not _is_unfinished_norm(of):
                 return start
         return usual[0]
 
@@ -313,6 +313,13 @@ class Reader:
         # The last step of an activation may be a factor: x · (1 + erf(x / √2)), halved.
         activation = self._activation(value) if isinstance(of, Product | Unknown) else None
         return activation or Scaled(value, of, factor)
+
+
+def _is_unfinished_norm(expression: Expression) -> bool:
+    """Return whether vectors were divided by their sizes, and perhaps multiplied by a number, and by no gain yet."""
+    while isinstance(expression, Scaled):
+        expression = expression.of
+    return isinstance(expression, Norm) and expression.gain is None
 
 
 def _flat(terms: Sequence[Expression]) -> tuple[Expression, ...]:

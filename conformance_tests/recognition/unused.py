@@ -19,6 +19,8 @@ from veriformer.conformance_tests.recognition.sublayers import (
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 _LEAST_UNDERSTOOD = 0.8
+# Of so many members of a list it can be told whether they run one after the other.
+_LEAST_MEMBERS = 2
 # What an unused vector of a part is called.
 _DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_bias_dropped"}
 
@@ -47,6 +49,8 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
+    if not _was_called(model, name) and not _is_missed(model, name, used):
+        return False
     if pattern != name and any(_pattern(one) == pattern for one in used):
         return True
     if any(lookup.names == (name,) for lookup in model.maps.lookups):
@@ -58,6 +62,61 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _was_called(model: ModelReading, name: str) -> bool:
+    """Return whether the module of a parameter ran, or one in it; True where the framework does not tell."""
+    module = name.rpartition(".")[0]
+    if not module or module not in model.trace.modules:
+        return True
+    return any(step.module == module or step.module.startswith(f"{module}.") for step in model.flow.steps)
+
+
+def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
+    """Return whether a module that no one calls is missed: a table, a norm beside what runs, or a layer left out.
+
+    Others are for other uses, such as a head, a pooler, or an expert to which no token was sent.
+    """
+    module = name.rpartition(".")[0]
+    if "Embedding" in model.trace.modules[module]:
+        return True
+    element = _element(module)
+    alike = [one for one in used if _pattern(one) == _pattern(name)]
+    if alike:
+        # What runs side by side is chosen among; what runs one after the other is a stack of layers.
+        return _runs(model, element) or _in_a_row(model, element, alike)
+    return model.is_vector(name) and _is_norm(model, module) and _runs(model, module.rpartition(".")[0])
+
+
+def _is_norm(model: ModelReading, module: str) -> bool:
+    """Return whether the parameters of a module are vectors of the stream's width, as a gain and a shift are."""
+    own = [index for name, index in model.trace.parameters.items() if name.rpartition(".")[0] == module]
+    return all(model.flow.shape(index) == (model.sublayers.width,) for index in own)
+
+
+def _runs(model: ModelReading, module: str) -> bool:
+    """Return whether a module ran, or one in it."""
+    return not module or any(f"{step.module}.".startswith(f"{module}.") for step in model.flow.steps)
+
+
+def _element(module: str) -> str:
+    """Return the innermost member of a list that a module is, or is in; the module itself outside of lists."""
+    pieces = module.split(".")
+    ends = [end for end, piece in enumerate(pieces, start=1) if piece.isdigit()]
+    return ".".join(pieces[: ends[-1]]) if ends else module
+
+
+def _in_a_row(model: ModelReading, element: str, alike: Sequence[str]) -> bool:
+    """Return whether a later one of the members of a list that run depends on an earlier one."""
+    every = dict.fromkeys(_element(one.rpartition(".")[0]) for one in alike)
+    members = [one for one in every if one.rpartition(".")[0] == element.rpartition(".")[0]]
+    if len(members) < _LEAST_MEMBERS:
+        return _is_whole_layer(model, element, [one for one in model.unused() if one.startswith(f"{element}.")])
+    first, last = members[0], members[-1]
+    made = {one for step in model.flow.steps if f"{step.module}.".startswith(f"{first}.") for one in step.results}
+    behind = {one for made_by in made for one in model.flow.descendants(made_by)}
+    later = (step for step in model.flow.steps if f"{step.module}.".startswith(f"{last}."))
+    return any(not behind.isdisjoint(step.operands) and made.isdisjoint(step.results) for step in later)
 
 
 def _is_of_the_stream(model: ModelReading, name: str) -> bool:

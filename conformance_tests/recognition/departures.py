@@ -40,12 +40,17 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     """Return every departure once, in the order of execution."""
     found: list[Departure] = []
     for one in model.readings:
-        one.suspicions = backed(one, list(_suspicions(model, one)))
+        one.suspicions = backed(one, list(_suspicions(model, one))) if one.is_judged else []
     for one, item in structural_mistakes(model.flow, model.reader, model.readings):
         one.suspicions.append(item)
     found.extend(departures_of_memories(model))
     for one in model.readings:
         found.extend(departure(model, _path_of(model, one, item), one.layer, one.kind, item) for item in one.suspicions)
+    found.extend(
+        departure(model, one.path, one.layer, "mixture_of_experts", one.mistake)
+        for one in model.mixtures
+        if one.mistake is not None
+    )
     found.extend(departures_of_siblings(model))
     found.extend(departures_of_consistency(model))
     found.extend(departures_of_beginnings(model))
@@ -57,7 +62,8 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
 
 
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
-    yield from place_mistakes(model.flow, one.place, model.streams.places)
+    if not one.is_expert:
+        yield from place_mistakes(model.flow, one.place, model.streams.places)
     if one.attention is not None:
         yield from argument_mistakes(model.flow, one.attention)
         yield from attention_mistakes(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from veriformer.conformance_tests.recognition.coverage import coverage
+from veriformer.conformance_tests.recognition.coverage import understood_steps
 from veriformer.conformance_tests.recognition.findings import Departure, Suspected
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
@@ -23,6 +23,8 @@ ALTERNATIVES: Mapping[str, str] = {
     "rmsnorm_sum_of_squares": "ScaleNorm and nGPT divide by the length by design",
     "out_proj_missing": "some attentions, such as those of RetNet's relatives, have no output projection by design",
 }
+# A step that is seen in the record, whatever else is.
+_BY_ITSELF = ("dropout_active_in_eval",)
 # Whether later positions, or padding, are hidden is up to whoever hands over the mask.
 _BY_THE_MASK = ("decoder_not_causal", "padding_mask_ignored")
 
@@ -45,12 +47,25 @@ def _was_read(one: Layered) -> bool:
 
 
 def with_evidence(model: ModelReading, departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return the departures that nothing speaks against; none where too little of the model was recognised."""
-    captured, understood = coverage(model, departures)
-    if understood < ENOUGH * captured:
-        return ()
+    """Return the departures that nothing speaks against.
+
+    Where too little of the model was recognised, those alone behind which enough was.
+    """
+    computing, understood = understood_steps(model, departures)
+    if len(understood) < ENOUGH * len(computing):
+        departures = [one for one in departures if _rests_on_known(model, one, computing, understood)]
     left_out = [name for name in model.trace.left_out if "mask" in name.lower()]
     return tuple(_with_alternatives(one) for one in departures if not (left_out and _rests_on_a_mask(one)))
+
+
+def _rests_on_known(model: ModelReading, one: Departure, computing: set[int], understood: set[int]) -> bool:
+    """Return whether what a departing step is computed from was recognised; what draws numbers needs nothing else."""
+    if any(suspect.name in _BY_ITSELF for suspect in one.suspects):
+        return True
+    if not one.suspects or not 0 <= one.place < len(model.flow.steps):
+        return False
+    behind = {index for value in model.flow.steps[one.place].operands for index in model.makers_behind(value)}
+    return len(behind & understood) >= ENOUGH * len(behind & computing)
 
 
 def _rests_on_a_mask(one: Departure) -> bool:

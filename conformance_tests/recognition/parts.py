@@ -15,6 +15,7 @@ from veriformer.conformance_tests.recognition.expressions import Expression, Nor
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
@@ -31,8 +32,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     for _, embedding in model.embeddings:
         yield from _embedding_parts(model, embedding, departures)
     for one in model.readings:
-        yield from _norm_parts(model, one, departures)
+        if one.is_judged and not one.is_expert:
+            yield from _norm_parts(model, one, departures)
         yield _part(model, one, departures)
+    for mixture in model.mixtures:
+        yield _router_part(model, mixture, departures)
     # Without a sublayer, only the last map is known to be the end of anything.
     for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)
@@ -86,6 +90,21 @@ def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departur
         yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
 
 
+def _router_part(model: ModelReading, one: Mixture, departures: Sequence[Departure]) -> Part:
+    said = any(item.operation == "mixture_of_experts" and item.layer == one.layer for item in departures)
+    path = common_path(one.router.names).rpartition(".")[0] or common_path(one.router.names)
+    status: Status = "departs" if said else "holds" if one.scheme else "unrecognised"
+    words = f"router, {one.scheme}" if one.scheme else "router, how experts are chosen and weighed"
+    return Part(path, "router", one.layer, words, {}, status, int(status != "unrecognised"), 1, one.place)
+
+
+def _unjudged_part(one: Layered) -> Part:
+    """Return the part of an expert that too few tokens were sent to."""
+    sent = "no token was" if one.rows == 0 else f"{counted(one.rows, 'token')} {'was' if one.rows == 1 else 'were'}"
+    words = f"feed_forward, not judged: {sent} sent to it"
+    return Part(one.path, "feed_forward", one.layer, words, {}, "unrecognised", 0, 0, one.first_step)
+
+
 def _status_of_norm(one: Layered, path: str, place: int, departures: Sequence[Departure]) -> Status:
     """Return whether a norm holds: a departure is told by its step in the trace, or by a module that is its own."""
     said = [item for item in departures if item.step in ("norm", "embedding") and item.layer in (None, one.layer)]
@@ -94,6 +113,8 @@ def _status_of_norm(one: Layered, path: str, place: int, departures: Sequence[De
 
 
 def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Part:
+    if not one.is_judged:
+        return _unjudged_part(one)
     if one.attention is not None:
         return _attention_part(model, one, one.attention, departures)
     network = one.network

@@ -64,6 +64,9 @@ class Reader:
         return self._read[source]
 
     def _reading(self, value: int) -> Expression:
+        if not self.flow.array(value).size:
+            # Without a number there is nothing to be read: no token was sent here.
+            return Unknown(value, ())
         if value in self.maps.by_output:
             return Output(value, self.maps.by_output[value])
         for lookup in self.maps.lookups:
@@ -76,7 +79,7 @@ class Reader:
         step = self.flow.making(value)
         if step is None:
             return Unknown(value, ())
-        if step.kind == Kind.REARRANGEMENT:
+        if step.kind in (Kind.REARRANGEMENT, Kind.LOOKUP):
             return self._taken(value, step)
         return (
             self._sum_of_two(value, step)

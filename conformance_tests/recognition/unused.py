@@ -19,8 +19,6 @@ from veriformer.conformance_tests.recognition.sublayers import (
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 _LEAST_UNDERSTOOD = 0.8
-# Of so many members of a list it can be told whether they run one after the other.
-_LEAST_MEMBERS = 2
 # What an unused vector of a part is called.
 _DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_bias_dropped"}
 
@@ -69,6 +67,10 @@ def _was_called(model: ModelReading, name: str) -> bool:
     module = name.rpartition(".")[0]
     if not module or module not in model.trace.modules:
         return True
+    unused = model.unused()
+    if any(one.rpartition(".")[0] == module and one not in unused for one in model.trace.parameters):
+        # Its parameters may be taken by a function that is no call of it.
+        return True
     return any(step.module == module or step.module.startswith(f"{module}.") for step in model.flow.steps)
 
 
@@ -84,7 +86,7 @@ def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
     alike = [one for one in used if _pattern(one) == _pattern(name)]
     if alike:
         # What runs side by side is chosen among; what runs one after the other is a stack of layers.
-        return _runs(model, element) or _in_a_row(model, element, alike)
+        return _runs(model, element) or not _are_chosen_among(model, element, alike)
     return model.is_vector(name) and _is_norm(model, module) and _runs(model, module.rpartition(".")[0])
 
 
@@ -106,17 +108,39 @@ def _element(module: str) -> str:
     return ".".join(pieces[: ends[-1]]) if ends else module
 
 
-def _in_a_row(model: ModelReading, element: str, alike: Sequence[str]) -> bool:
-    """Return whether a later one of the members of a list that run depends on an earlier one."""
+def _are_chosen_among(model: ModelReading, element: str, alike: Sequence[str]) -> bool:
+    """Return whether the members of a list run on some of the tokens each, and not one after the other."""
     every = dict.fromkeys(_element(one.rpartition(".")[0]) for one in alike)
     members = [one for one in every if one.rpartition(".")[0] == element.rpartition(".")[0]]
-    if len(members) < _LEAST_MEMBERS:
-        return _is_whole_layer(model, element, [one for one in model.unused() if one.startswith(f"{element}.")])
+    if not members:
+        # Nothing runs in this list, and something in others like it.
+        return not _runs(model, _around(element))
+    rows = {member: _rows_in(model, member) for member in members}
+    most = max((_rows(model, one) for one in model.maps.linear), default=0)
+    return all(number < most for number in rows.values()) and not _in_a_row(model, members)
+
+
+def _around(element: str) -> str:
+    return element.rpartition(".")[0].rpartition(".")[0]
+
+
+def _rows_in(model: ModelReading, member: str) -> int:
+    """Return on how many vectors the maps of a module ran at most."""
+    own = (one for one in model.maps.linear if any(name.startswith(f"{member}.") for name in one.names))
+    return max((_rows(model, one) for one in own), default=0)
+
+
+def _rows(model: ModelReading, one: LinearMap) -> int:
+    return model.flow.array(one.input).size // max(model.maps.width_in(one), 1)
+
+
+def _in_a_row(model: ModelReading, members: Sequence[str]) -> bool:
+    """Return whether the last of some modules that run depends on the first."""
     first, last = members[0], members[-1]
     made = {one for step in model.flow.steps if f"{step.module}.".startswith(f"{first}.") for one in step.results}
-    behind = {one for made_by in made for one in model.flow.descendants(made_by)}
+    behind = {one for value in made for one in model.flow.descendants(value)}
     later = (step for step in model.flow.steps if f"{step.module}.".startswith(f"{last}."))
-    return any(not behind.isdisjoint(step.operands) and made.isdisjoint(step.results) for step in later)
+    return first != last and any(not behind.isdisjoint(step.operands) for step in later)
 
 
 def _is_of_the_stream(model: ModelReading, name: str) -> bool:

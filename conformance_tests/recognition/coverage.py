@@ -35,7 +35,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     understood.update(one.step for one in model.maps.lookups)
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
-        if layered.attention is not None and (layered.attention.setting is not None or known):
+        if layered.attention is not None and layered.is_judged and (layered.attention.setting is not None or known):
             understood.update(_behind(model, layered.attention.sublayer.exit.input))
             understood.update(_returned_weights(model, layered.attention))
         if layered.network is not None and (layered.network.activation is not None or known):

@@ -19,7 +19,8 @@ class Layered:
 
     `kind` is "self_attention", "cross_attention" or "feed_forward"; `stack` counts streams, such as those of encoder
     and decoder, and `layer` the layers in each. `idle` says that nothing reads its stream, which is said elsewhere.
-    `rows` are the vectors that it ran on. `is_expert` says that it is one of those that a router chooses among, so that
+    `rows` are the vectors that it ran on. `by_head` says that a map of an attention has a matrix of its own for each
+    head that comes in, as absorbed latents have: such a map does not read the stream, and it was not recognised. `is_expert` says that it is one of those that a router chooses among, so that
     the mixture of them has a place in the stream, and it has none.
     """
 
@@ -34,11 +35,12 @@ class Layered:
     idle: bool = False
     rows: int = LEAST_ROWS
     is_expert: bool = False
+    by_head: bool = False
 
     @property
     def is_judged(self) -> bool:
-        """Whether it ran on enough vectors: an expert that got no token, or one, shows nothing for sure."""
-        return self.rows >= LEAST_ROWS
+        """Whether it shows enough: an expert that got no token, or one, shows nothing for sure."""
+        return self.rows >= LEAST_ROWS and not self.by_head
 
     @property
     def path_of_maps(self) -> tuple[str, ...]:

@@ -268,8 +268,7 @@ def _wrong_shares(scores: Array, sent: Array) -> Iterator[tuple[str, str, Array]
             yield _EXCHANGED, sentence, np.sort(expected, axis=1)
         for shift in (1, -1):
             sentence = f"each token gets the shares of its neighbour ({words})"
-            moved = np.where(sent, np.roll(expected, shift, axis=0), 0.0)
-            yield "moe_shares_of_another_token", sentence, moved
+            yield "moe_shares_of_another_token", sentence, _by_rank(np.roll(expected, shift, axis=0), scores, sent)
     exponentials = np.exp(scores - scores.max(axis=0, keepdims=True))
     over_tokens = exponentials / exponentials.sum(axis=0, keepdims=True)
     kept = np.where(sent, over_tokens, 0.0)
@@ -279,6 +278,15 @@ def _wrong_shares(scores: Array, sent: Array) -> Iterator[tuple[str, str, Array]
     if sent.sum(axis=1).max() > 1:
         sentence = "the chosen experts are weighed alike, whatever their scores"
         yield "moe_scores_not_used", sentence, np.where(sent, 1.0, 0.0)
+
+
+def _by_rank(shares: Array, scores: Array, sent: Array) -> Array:
+    """Return the shares of each row given to the chosen experts of that row, the largest to the one scored highest."""
+    chosen = int(sent.sum(axis=1).max())
+    order = np.argsort(-np.where(sent, scores, -np.inf), axis=1)[:, :chosen]
+    made = np.zeros_like(shares)
+    np.put_along_axis(made, order, np.sort(shares, axis=1)[:, ::-1][:, :chosen], axis=1)
+    return made
 
 
 # --- rows and columns -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum, Unknown
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import LEAST_ROWS, Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
+from veriformer.conformance_tests.recognition.maps import LinearMap, Maps, factors
 from veriformer.conformance_tests.recognition.mixtures import Mixture, mixtures_in
 from veriformer.conformance_tests.recognition.networks import (
     read_network,
@@ -87,7 +87,9 @@ class ModelReading:
             sublayer = place.sublayer
             path = path_of_maps(self.flow, (*sublayer.entries, sublayer.exit))
             rows = self._rows_of(sublayer)
-            found.append(Layered(place, self._kind(place), path, stack, layers[stack], rows=rows))
+            by_head = isinstance(sublayer, AttentionSublayer) and self._acts_by_head(sublayer)
+            kind = self._kind(place)
+            found.append(Layered(place, kind, path, stack, layers[stack], rows=rows, by_head=by_head))
             if isinstance(sublayer, FeedForwardSublayer):
                 networks[stack].update((sublayer.exit.output, sublayer.exit.product))
         return tuple(found)
@@ -99,6 +101,17 @@ class ModelReading:
         """
         outside = {one.value for one in leaves(place.input, lambda one: isinstance(one, Output | Unknown))}
         return frozenset(outside & self._beginnings) or frozenset(read & self._beginnings)
+
+    def _acts_by_head(self, sublayer: AttentionSublayer) -> bool:
+        """Return whether a map has several matrices, each for its own part of what comes in."""
+        for one in (*sublayer.query, *sublayer.key, *sublayer.value, sublayer.exit):
+            step = self.flow.steps[one.step]
+            if "parallel" in step.attributes:
+                shape = self.flow.shape(one.weight)
+                axes = step.attributes["parallel"][factors(step).index(one.weight)]
+                if any(shape[axis] > 1 for axis in axes):
+                    return True
+        return False
 
     def _rows_of(self, sublayer: Sublayer) -> int:
         """Return how many vectors a sublayer ran on, where others of its stream ran on more; enough elsewhere."""

@@ -113,10 +113,10 @@ def _status_of_norm(one: Layered, path: str, place: int, departures: Sequence[De
 
 
 def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Part:
-    if not one.is_judged:
-        return _unjudged_part(one)
     if one.attention is not None:
         return _attention_part(model, one, one.attention, departures)
+    if not one.is_judged:
+        return _unjudged_part(one)
     network = one.network
     activation = network.activation if network is not None else None
     understood = activation is not None
@@ -165,7 +165,7 @@ def _attention_part(
     model: ModelReading, one: Layered, reading: AttentionReading, departures: Sequence[Departure]
 ) -> Part:
     operands = (reading.query, reading.key, reading.value)
-    understood = reading.setting is not None and all(operand.understood for operand in operands)
+    understood = reading.setting is not None and all(operand.understood for operand in operands) and one.is_judged
     grouped = reading.group_count != reading.head_count
     role = "grouped_query_attention" if grouped else "multi_head_attention"
     conventions: dict[str, str | float | int | bool] = {"num_heads": reading.head_count}

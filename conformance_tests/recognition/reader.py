@@ -315,7 +315,14 @@ class Reader:
         of = self.read(moving[0])
         # The last step of an activation may be a factor: x · (1 + erf(x / √2)), halved.
         activation = self._activation(value) if isinstance(of, Product | Unknown) else None
-        return activation or Scaled(value, of, factor)
+        return activation or self._finished_norm(value, of) or Scaled(value, of, factor)
+
+    def _finished_norm(self, value: int, of: Expression) -> Norm | None:
+        """Return the right norm that one with a mistake becomes by a factor: x · γ / |x|, times √D."""
+        if not isinstance(of, Norm) or (of.mistake is None and of.kind != "norm"):
+            return None
+        found = self._norm(value)
+        return found if isinstance(found, Norm) and found.mistake is None and found.kind != "norm" else None
 
 
 def _is_unfinished_norm(expression: Expression) -> bool:

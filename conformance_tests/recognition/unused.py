@@ -11,7 +11,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, StepNam
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name
+from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
@@ -87,7 +87,8 @@ def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
     if alike:
         # What runs side by side is chosen among; what runs one after the other is a stack of layers.
         return _runs(model, element) or not _are_chosen_among(model, element, alike)
-    return model.is_vector(name) and _is_norm(model, module) and _runs(model, module.rpartition(".")[0])
+    around = without_lists(model.flow, module.rpartition(".")[0])
+    return model.is_vector(name) and _is_norm(model, module) and _runs(model, around)
 
 
 def _is_norm(model: ModelReading, module: str) -> bool:
@@ -117,7 +118,8 @@ def _are_chosen_among(model: ModelReading, element: str, alike: Sequence[str]) -
         return not _runs(model, _around(element))
     rows = {member: _rows_in(model, member) for member in members}
     most = max((_rows(model, one) for one in model.maps.linear), default=0)
-    return all(number < most for number in rows.values()) and not _in_a_row(model, members)
+    routed = any(one.path.startswith(_around(element)) for mixture in model.mixtures for one in mixture.experts)
+    return (routed or any(number < most for number in rows.values())) and not _in_a_row(model, members)
 
 
 def _around(element: str) -> str:

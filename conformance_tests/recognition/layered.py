@@ -19,9 +19,10 @@ class Layered:
 
     `kind` is "self_attention", "cross_attention" or "feed_forward"; `stack` counts streams, such as those of encoder
     and decoder, and `layer` the layers in each. `idle` says that nothing reads its stream, which is said elsewhere.
-    `rows` are the vectors that it ran on. `by_head` says that a map of an attention has a matrix of its own for each
-    head that comes in, as absorbed latents have: such a map does not read the stream, and it was not recognised. `is_expert` says that it is one of those that a router chooses among, so that
-    the mixture of them has a place in the stream, and it has none.
+    `rows` are the vectors that it ran on. `is_expert` says that it is one of those that a router chooses among, so
+    that the mixture of them has a place in the stream, and it has none. `by_head` says that a map of an attention has
+    a matrix of its own for each head that comes in, as absorbed latents have: such a map does not read the stream,
+    and the attention was not recognised.
     """
 
     place: Place

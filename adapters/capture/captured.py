@@ -87,16 +87,18 @@ def recorded_pass(
     with random_state.seeded(0), found.imports():
         runner = _runner(found, seed)
         if offered is not None:
-            recorded, guessed = _on_candidates(found, runner, offered_candidates(offered, *runner.signature()))[0], ""
+            recorded = _on_candidates(found, runner, offered_candidates(offered, *runner.signature()))[0]
+            guessed = None
         else:
             given = _given(found, inputs, keywords)
             recorded, guessed = (
-                (_recorded(found, runner, given), "") if given else _on_candidates(found, runner, runner.guesses())
+                (_recorded(found, runner, given), None) if given else _on_candidates(found, runner, runner.guesses())
             )
     trace = recorded.trace
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
-    inputs_note = (f"it was run on {guessed}, since no inputs were handed over",) if guessed else ()
+    inputs_note = (f"it was run on {guessed.words}, since no inputs were handed over",) if guessed else ()
+    trace = replace(trace, left_out=guessed.left_out if guessed else ())
     if found.framework == "onnx":
         # A graph guesses what is missing; these are the inputs that it was run on.
         fed = {trace.values[index].name: trace.values[index].array for index in trace.inputs}
@@ -138,7 +140,7 @@ def _recorded(found: Model, runner: _Runner, given: Arguments) -> Pass:
         raise CaptureError(_raised(found, error, f"on the inputs {_described(given)}")) from error
 
 
-def _on_candidates(found: Model, runner: _Runner, inputs: Iterator[Candidate]) -> tuple[Pass, str]:
+def _on_candidates(found: Model, runner: _Runner, inputs: Iterator[Candidate]) -> tuple[Pass, Candidate]:
     """Return the record on the first of some inputs that the model takes, and what they are."""
 
     def run(candidate: Candidate) -> Arguments:
@@ -159,7 +161,7 @@ def _on_candidates(found: Model, runner: _Runner, inputs: Iterator[Candidate]) -
     except MemoryError as error:
         raise CaptureError(f"{found.name} needs more memory than there is; make the model smaller") from error
     try:
-        return Pass(runner.record(positional, keywords), (positional, keywords)), chosen.description
+        return Pass(runner.record(positional, keywords), (positional, keywords)), chosen
     except LoadError:
         raise
     except Exception as error:
@@ -239,7 +241,7 @@ def _torch_runner(found: Model, seed: int | None) -> _Runner:
 
     def guesses() -> Iterator[Candidate]:
         shapes = torch_models.shapes_of(model)
-        return _guesses(shapes, torch_models.shapes_of_others(model), model.forward, 0)
+        return _guesses(shapes, torch_models.shapes_of_others(model), model.forward, 0, seed)
 
     def signature() -> tuple[Callable[..., Any], int]:
         return model.forward, 0
@@ -265,7 +267,7 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
         program = jax_models.program_of(found.found, (), {})
         shapes = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin == "parameter"}
         others = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin != "parameter"}
-        guessed = _guesses(shapes, others, program.called, program.first_input)
+        guessed = _guesses(shapes, others, program.called, program.first_input, seed)
         if found.framework != "keras":
             return guessed
         from veriformer.adapters.capture.keras_inputs import declared_inputs
@@ -292,7 +294,7 @@ def _numpy_runner(found: Model, seed: int | None) -> _Runner:
         program = numpy_models.program_of(found.found)
         shapes = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin == "parameter"}
         others = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin != "parameter"}
-        return _guesses(shapes, others, program.called, program.first_input)
+        return _guesses(shapes, others, program.called, program.first_input, seed)
 
     def signature() -> tuple[Callable[..., Any], int]:
         program = numpy_models.program_of(found.found)
@@ -316,6 +318,10 @@ def _onnx_runner(found: Model, seed: int | None) -> _Runner:
 
 
 def _guesses(
-    shapes: Mapping[str, Shape], others: Mapping[str, Shape], called: Callable[..., Any], first_input: int
+    shapes: Mapping[str, Shape],
+    others: Mapping[str, Shape],
+    called: Callable[..., Any],
+    first_input: int,
+    seed: int | None,
 ) -> Iterator[Candidate]:
-    return candidates(shapes, called, first_input, sizes=sizes_for({**shapes, **others}))
+    return candidates(shapes, called, first_input, seed or 0, sizes_for({**shapes, **others}))

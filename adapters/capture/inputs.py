@@ -49,11 +49,22 @@ _POSITIONS = re.compile(r"^(pos|positions|position_ids|pos_ids)$")
 
 @dataclass(frozen=True)
 class Candidate:
-    """Arguments to try, as NumPy arrays: tokens are int64, everything else is float64."""
+    """Arguments to try, as NumPy arrays: tokens are int64, everything else is float64.
+
+    `left_out` names the arguments that got None, or kept it, since nothing is known of them but the name.
+    """
 
     description: str
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The description, with what was left out."""
+        if not self.left_out:
+            return self.description
+        return f"{self.description}, and {' and '.join(self.left_out)} left out (None)"
 
 
 class NoInputsFit(LoadError):
@@ -215,6 +226,7 @@ class Filled:
         """
         given, positional = list(arrays), list[Any]()
         keywords: dict[str, Any] = {}
+        left_out: list[str] = []
         for place, argument in enumerate(self.arguments):
             required = argument.default is argument.empty
             is_target = _TARGET.search(argument.name) is not None
@@ -222,6 +234,8 @@ class Filled:
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
+                if argument.default is None and "mask" in argument.name.lower():
+                    left_out.append(argument.name)
                 continue
             elif takes_array:
                 if not given:
@@ -230,10 +244,13 @@ class Filled:
             else:
                 mask = None if masks is False else _mask(argument, arrays, masks)
                 value = self._by_name(argument) if mask is None else mask
+                if value is None:
+                    left_out.append(argument.name)
                 _place(argument, value, place == len(positional), positional, keywords)
         if given and self.arguments:
             return None
-        return Candidate(description, tuple(positional) if self.arguments else arrays, keywords)
+        taken = tuple(positional) if self.arguments else arrays
+        return Candidate(description, taken, keywords, tuple(left_out))
 
     def normal(self, *shape: int) -> Array:
         """Return normal numbers."""

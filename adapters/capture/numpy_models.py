@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
@@ -124,11 +125,32 @@ def _imported_by(module: str) -> set[str]:
 
 
 def _is_pair(found: Any) -> bool:
-    if not isinstance(found, tuple | list) or len(found) != 2 or not inspect.isroutine(found[0]):
+    if not isinstance(found, tuple | list) or len(found) != 2 or not _is_function(found[0]):
         return False
-    if _imported_by(getattr(found[0], "__module__", None) or "").intersection(_OTHERS):
+    if _imported_by(getattr(_innermost(found[0]), "__module__", None) or "").intersection(_OTHERS):
         return False
     return any(is_floating(one.array.dtype) for one in _walked(found[1])[0])
+
+
+def _is_function(found: Any) -> bool:
+    """Return whether an object is a function: plain, with some arguments filled in, wrapped, or of a class of its own.
+
+    An object that holds arrays is a model by itself, and one of two in a tuple.
+    """
+    if inspect.isroutine(found) or isinstance(found, functools.partial):
+        return True
+    is_object = callable(found) and not isinstance(found, type | ModuleType)
+    return is_object and not any(is_floating(one.array.dtype) for one in _walked(found)[0])
+
+
+def _innermost(function: Any) -> Any:
+    """Return the function inside of partials and wrappers, whose module tells the framework."""
+    while True:
+        inner = getattr(function, "func", None) if isinstance(function, functools.partial) else None
+        inner = inner or getattr(function, "__wrapped__", None)
+        if inner is None:
+            return function
+        function = inner
 
 
 def _forward_of(found: Any) -> Callable[..., Any] | None:

@@ -168,6 +168,7 @@ def _described(trace: Trace, views: Sequence[_View]) -> dict[str, Any]:
         "modules": dict(trace.modules),
         "opaque": dict(trace.opaque),
         "notes": list(trace.notes),
+        "left_out": list(trace.left_out),
     }
 
 
@@ -221,6 +222,8 @@ def _trace(parts: dict[str, Any], load: Callable[[int], Array]) -> Trace:
         modules=_texts_by_name(parts.get("modules")),
         opaque=_texts_by_name(parts.get("opaque")),
         notes=tuple(_text(one) for one in _list(parts, "notes")),
+        # Records of earlier versions lack it.
+        left_out=tuple(_text(one) for one in _list(parts, "left_out")) if "left_out" in parts else (),
     )
 
 

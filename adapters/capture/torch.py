@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from veriformer.adapters.capture.torch_models import in_float64
-from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
+from veriformer.adapters.capture.torch_models import in_float64, recordable
+from veriformer.adapters.capture.torch_state import has_memory, in_evaluation_mode, on_copies
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
 
 _CONTRACTIONS = frozenset(
@@ -85,7 +85,7 @@ def _recorded(model: nn.Module, inputs: tuple[Any, ...], keywords: Mapping[str, 
     for position, leaf in enumerate(tree_leaves((inputs, keywords))):
         if isinstance(leaf, torch.Tensor):
             recorder.index_of(leaf, "input", str(position))
-    with torch.no_grad(), _module_paths(model, recorder.path), recorder:
+    with recordable(), _module_paths(model, recorder.path), recorder:
         outputs = model(*inputs, **keywords)
     return recorder.trace(inputs, keywords, outputs)
 
@@ -135,9 +135,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         for name, buffer in model.named_buffers(remove_duplicate=False):
             names.setdefault(id(buffer), []).append(name)
             found.setdefault(id(buffer), (buffer, "buffer"))
-        self._parameter_memory = {
-            tensor.untyped_storage()._cdata for tensor, kind in found.values() if kind == "parameter"
-        }
+        self._parameter_memory = {_address(tensor) for tensor, kind in found.values() if kind == "parameter"}
         for identity, (tensor, origin) in found.items():
             first, *others = names[identity]
             self.index_of(tensor, origin, first, tuple(others))
@@ -155,7 +153,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         results = tuple(self._new(leaf, overwritten=id(leaf) in given) for leaf in _tensor_leaves(returned))
         if written:
             for leaf, result in zip(_tensor_leaves(returned), results, strict=True):
-                self._written[leaf.untyped_storage()._cdata] = result
+                self._written[_address(leaf)] = result
         file, line = _place()
         self.steps.append(
             Step(
@@ -185,7 +183,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self._known[key] = before
             return before
         index = self._add(tensor, Value(present, origin if before is None else "step", name, aliases))
-        last = self._written.get(tensor.untyped_storage()._cdata)
+        last = self._written.get(_address(tensor))
         if before is not None or (last is not None and origin == "constant"):
             # Something was written into memory that this tensor shares.
             operands = tuple(one for one in (before, last) if one is not None)
@@ -208,7 +206,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def _array(self, tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[Any]]:
         """Return a copy of a tensor; of a parameter and its views the memory itself, which may be most of the model."""
         array = _as_array(tensor)
-        if tensor.untyped_storage()._cdata in self._parameter_memory or not np.may_share_memory(array, _memory(tensor)):
+        if _address(tensor) in self._parameter_memory or not np.may_share_memory(array, _memory(tensor)):
             return array
         return array.copy()
 
@@ -254,8 +252,13 @@ def _tensor_leaves(tree: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
+def _address(tensor: torch.Tensor) -> int:
+    """Return what tells the memory of a tensor from that of others; a sparse one has none that is shared."""
+    return int(tensor.untyped_storage()._cdata) if has_memory(tensor) else id(tensor)
+
+
 def _as_array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[Any]]:
-    plain = tensor.detach()
+    plain = tensor.detach() if has_memory(tensor) else tensor.detach().to_dense()
     if plain.is_complex():
         return np.asarray(torch.view_as_real(plain.resolve_conj()).double().cpu().numpy())
     if plain.dtype == torch.bool:

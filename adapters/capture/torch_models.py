@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,30 @@ def in_float64(tree: Any) -> Any:
         return leaf.to(torch.float64) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
     return tree_map(cast, tree)
+
+
+@contextmanager
+def recordable() -> Iterator[None]:
+    """Compute without gradients; `torch.inference_mode` in the model's own code means this much and no more.
+
+    Tensors of inference mode count no changes, so that nothing could be told of what is written into them.
+    """
+    kind = torch.inference_mode
+    own = kind.__enter__, kind.__exit__
+
+    def enter(self: Any) -> None:
+        self._inference_mode_context = torch.set_grad_enabled(torch.is_grad_enabled() and not self.mode)
+        self._inference_mode_context.__enter__()
+
+    def leave(self: Any, *raised: Any) -> None:
+        self._inference_mode_context.__exit__(*raised)
+
+    try:
+        kind.__enter__, kind.__exit__ = enter, leave
+        with torch.no_grad():
+            yield
+    finally:
+        kind.__enter__, kind.__exit__ = own
 
 
 def eagerly() -> AbstractContextManager[Any]:

@@ -118,6 +118,11 @@ def _tensors(model: nn.Module) -> list[torch.Tensor]:
     return list(found.values())
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Return whether the numbers of a tensor lie in one memory, as those of a sparse one do not."""
+    return bool(tensor.layout == torch.strided)
+
+
 def _attributes(model: nn.Module) -> Iterator[torch.Tensor]:
     for module in model.modules():
         if not isinstance(module, torch.jit.ScriptModule):
@@ -129,6 +134,9 @@ def _attributes(model: nn.Module) -> Iterator[torch.Tensor]:
 
 def _exchange(tensor: torch.Tensor, copies: dict[int, torch.Tensor]) -> None:
     """Give a tensor the memory of a copy, one for all tensors that share a memory."""
+    if not has_memory(tensor):
+        tensor.data = tensor.data.clone()
+        return
     storage = tensor.untyped_storage()
     if storage._cdata not in copies or copies[storage._cdata].dtype != tensor.dtype:
         copies[storage._cdata] = _whole(tensor.data).clone()
@@ -154,6 +162,9 @@ def _cast(tensors: list[torch.Tensor], dtype: torch.dtype) -> None:
     narrow = [tensor.data for tensor in tensors]
     for tensor, data in zip(tensors, narrow, strict=True):
         if not data.is_floating_point():
+            continue
+        if not has_memory(data):
+            tensor.data = data.to(dtype)
             continue
         storage = data.untyped_storage()
         if storage._cdata not in wide:

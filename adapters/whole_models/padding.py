@@ -61,12 +61,21 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
     names = [one.name for one in parameters_of(sequences.stage)]
     for name in names:
         place = sequences.place_of(name)
+        if _is_of_pairs(sequences, place):
+            # A table of which position sees which is the caller's, and another one than that of padding.
+            continue
         proposed = _CANDIDATE.search(name) or _is_of_flags(sequences, place)
         if proposed and not _OTHER.search(name) and place != sequences.place:
             found = _reading_of(name, sequences, [draw(batch, length) for batch in _BATCHES])
             if found is not None:
                 return found
     return None
+
+
+def _is_of_pairs(sequences: Sequences, place: Place) -> bool:
+    """Return whether the recorded pass had a table of positions by positions there."""
+    array, length = sequences.others.get(place), sequences.shape[1]
+    return array is not None and tuple(array.shape[-2:]) == (length, length) != sequences.shape
 
 
 def _is_of_flags(sequences: Sequences, place: Place) -> bool:

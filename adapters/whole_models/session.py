@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -34,6 +34,12 @@ class Session(Protocol):
         The implementations can be called until the session ends. LoadError where the model cannot be called again.
         """
 
+    def again(self, seed: int) -> Trace:
+        """Return the record of another pass, with weights and guessed inputs drawn from another seed.
+
+        CaptureError where the model cannot be recorded again. To be asked for before the model is wrapped.
+        """
+
     def printed(self) -> str:
         """Return the beginning of what the model's code printed in its own process since the last time."""
 
@@ -55,7 +61,11 @@ def opened(
     if limits is None:
         found = load_model(target)
         with ExitStack() as stages:
-            yield _Here(found, recorded_pass(found, inputs, keywords, seed=seed), seed, stages)
+
+            def record(seed: int) -> Pass:
+                return recorded_pass(found, inputs, keywords, seed=seed)
+
+            yield _Here(found, record, seed, stages)
         return
     model = IsolatedModel(str(target), limits)
     elsewhere = _Elsewhere(str(target), model, limits, seed)
@@ -70,9 +80,10 @@ def opened(
 class _Here:
     """A model in this process."""
 
-    def __init__(self, found: Model, recorded: Pass, seed: int, stages: ExitStack) -> None:
+    def __init__(self, found: Model, record: Callable[[int], Pass], seed: int, stages: ExitStack) -> None:
+        recorded = record(seed)
         self.trace = recorded.trace
-        self._found = found
+        self._found, self._record = found, record
         self._arguments = recorded.arguments
         self._seed = seed
         self._stages = stages
@@ -80,6 +91,9 @@ class _Here:
     def wrapped(self, wrappings: Sequence[Wrapping]) -> list[Wrapped]:
         stage = self._stages.enter_context(staged(self._found, self._arguments, self._seed))
         return wrapped(wrappings, stage, self._arguments, self._found.name)
+
+    def again(self, seed: int) -> Trace:
+        return self._record(seed).trace
 
     def printed(self) -> str:
         return ""
@@ -112,6 +126,9 @@ class _Elsewhere:
             _read_one(one, wrapping.path, self._target, ModelResidence(supervisor, number))
             for number, (one, wrapping) in enumerate(zip(replies, wrappings, strict=True))
         ]
+
+    def again(self, seed: int) -> Trace:
+        return self._model.record(seed)
 
     def printed(self) -> str:
         return self._model.printed() if self._supervisor is None else visible(self._supervisor.printed())

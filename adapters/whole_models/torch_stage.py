@@ -69,6 +69,7 @@ class TorchStage(Stage):
         self.learned = tuple(name for name, _ in learned)
         self._learned = [one for _, one in learned]
         self._recording = False
+        self._kept_free: dict[int, frozenset[int]] = {}
         if self.size < _LARGE:
             arrays.use_one_thread()
 
@@ -123,6 +124,7 @@ class TorchStage(Stage):
             self._recording = False
         if not value.requires_grad:
             raise NotDifferentiable("nothing leads from the result to a parameter: the model is made for inference")
+        self._kept_free.update(_rows_of_padding(value.grad_fn, self._learned))
         return list(torch.autograd.grad(value, self._learned, allow_unused=True))
 
     def held(self, place: int) -> torch.Tensor:
@@ -133,4 +135,30 @@ class TorchStage(Stage):
         """Return a direction of a parameter: its numbers, which were drawn, in reverse; ones where all are zero."""
         data = self._learned[place].data
         reverse = data.reshape(-1).flip(0).reshape(data.shape)
-        return reverse if bool(reverse.any()) else torch.ones_like(data)
+        found = reverse if bool(reverse.any()) else torch.ones_like(data)
+        if place in self._kept_free:
+            # The row of padding is kept free of gradients by design, and so it does not move.
+            found = found.clone()
+            found[list(self._kept_free[place])] = 0.0
+        return found
+
+
+def _rows_of_padding(last: Any, learned: Sequence[torch.Tensor]) -> dict[int, frozenset[int]]:
+    """Return the rows that lookups keep free of gradients (`padding_idx`), by the place of their table."""
+    places = {id(one): place for place, one in enumerate(learned)}
+    found: dict[int, frozenset[int]] = {}
+    waiting, seen = [last], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        before = [one for one, _ in node.next_functions]
+        row = getattr(node, "_saved_padding_idx", None)
+        for one in before:
+            place = places.get(id(getattr(one, "variable", None)))
+            # Without a row of padding the number is −1, or as large as an unsigned one.
+            if place is not None and row is not None and 0 <= row < learned[place].shape[0]:
+                found[place] = found.get(place, frozenset()) | {int(row)}
+        waiting.extend(before)
+    return found

@@ -64,12 +64,12 @@ def _has_unused_triangle(model: ModelReading) -> bool:
     length = model.length()
     for index, value in enumerate(model.trace.values):
         # A buffer may serve other uses of the same class; what the pass itself makes was meant for this one.
-        if index not in behind and value.origin == "step" and _is_triangle(value.array, length):
+        if index not in behind and value.origin == "step" and is_triangle(value.array, length):
             return True
     return False
 
 
-def _is_triangle(array: Array, length: int) -> bool:
+def is_triangle(array: Array, length: int) -> bool:
     """Return whether a table shows each query its own and earlier keys alone, or hides exactly the later ones."""
     if array.ndim < 2 or min(array.shape[-2:]) < max(length, _LEAST_LENGTH) or array.shape[-1] != array.shape[-2]:
         return False

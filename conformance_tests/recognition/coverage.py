@@ -15,7 +15,13 @@ from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 
 def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int, int]:
-    """Return how many steps compute something, and how many of them lie behind a value that was understood.
+    """Return how many steps compute something, and how many of them lie behind a value that was understood."""
+    computing, understood = understood_steps(model, departures)
+    return len(computing), len(understood)
+
+
+def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tuple[set[int], set[int]]:
+    """Return the steps that compute something, and those of them that lie behind a value that was understood.
 
     What departs by a known mistake was understood too.
     """
@@ -30,7 +36,7 @@ def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int,
     understood.update(one.step for one in model.maps.lookups)
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
-        if layered.attention is not None and (layered.attention.setting is not None or known):
+        if layered.attention is not None and layered.is_judged and (layered.attention.setting is not None or known):
             understood.update(_behind(model, layered.attention.sublayer.exit.input))
             understood.update(_returned_weights(model, layered.attention))
         if layered.network is not None and (layered.network.activation is not None or known):
@@ -40,13 +46,19 @@ def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int,
                 understood.update(_behind(model, norm.value))
         if layered.place.result is not None:
             understood.update(_behind(model, layered.place.result.value))
+    for mixture in model.mixtures:
+        if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
+            understood.update(_behind(model, mixture.summed))
+            for one in mixture.members:
+                # Which rows each expert gets.
+                understood.update(_behind(model, one.place.sublayer.entry.input))
     for output in model.trace.outputs:
         read = model.at_root(model.reader.read(output))
         if isinstance(read, Norm) and read.kind != "norm":
             understood.update(_behind(model, read.value))
     for one in model.ends:
         understood.update(_behind(model, one.input))
-    return len(computing), len(computing & understood)
+    return computing, computing & understood
 
 
 def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> bool:

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.attention_mistakes import attentio
 from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
+from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -39,12 +40,17 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     """Return every departure once, in the order of execution."""
     found: list[Departure] = []
     for one in model.readings:
-        one.suspicions = list(_suspicions(model, one))
+        one.suspicions = backed(one, list(_suspicions(model, one))) if one.is_judged else []
     for one, item in structural_mistakes(model.flow, model.reader, model.readings):
         one.suspicions.append(item)
     found.extend(departures_of_memories(model))
     for one in model.readings:
         found.extend(departure(model, _path_of(model, one, item), one.layer, one.kind, item) for item in one.suspicions)
+    found.extend(
+        departure(model, one.path, one.layer, "mixture_of_experts", one.mistake)
+        for one in model.mixtures
+        if one.mistake is not None
+    )
     found.extend(departures_of_siblings(model))
     found.extend(departures_of_consistency(model))
     found.extend(departures_of_beginnings(model))
@@ -52,11 +58,12 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])
-    return _each_once(sorted(found, key=lambda one: (one.place, not one.suspects)))
+    return with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
 
 
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
-    yield from place_mistakes(model.flow, one.place, model.streams.places)
+    if not one.is_expert:
+        yield from place_mistakes(model.flow, one.place, model.streams.places)
     if one.attention is not None:
         yield from argument_mistakes(model.flow, one.attention)
         yield from attention_mistakes(

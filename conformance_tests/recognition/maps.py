@@ -156,7 +156,8 @@ class Maps:
                 continue
             table, *rest = step.operands
             rows = next((one for one in rest if self.flow.array(one).dtype.kind in "iub"), None)
-            if rows is not None and self.flow.depends_on_parameters(table):
+            # Rows of what the model computed, such as those of the tokens of an expert, are of no table.
+            if rows is not None and self.flow.depends_on_parameters(table) and self.flow.is_fixed(table):
                 names = self.flow.parameters_of(table)
                 yield Lookup(index, table, rows, step.results[0], names, step.module)
 

@@ -11,10 +11,11 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum, Unknown
 from veriformer.conformance_tests.recognition.flow import Flow
-from veriformer.conformance_tests.recognition.layered import Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
+from veriformer.conformance_tests.recognition.layered import LEAST_ROWS, Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap, Maps, factors
+from veriformer.conformance_tests.recognition.mixtures import Mixture, mixtures_in
 from veriformer.conformance_tests.recognition.networks import (
     read_network,
 )
@@ -26,6 +27,7 @@ from veriformer.conformance_tests.recognition.streams import Place, Streams, lea
 from veriformer.conformance_tests.recognition.sublayers import (
     AttentionSublayer,
     FeedForwardSublayer,
+    Sublayer,
     Sublayers,
     each_inside,
 )
@@ -72,7 +74,7 @@ class ModelReading:
         networks: list[set[int]] = []
         for place in self.streams.places:
             read = {one.value for one in leaves(place.input)}
-            root = frozenset(read & self._beginnings)
+            root = self._root(place, read)
             if root not in stacks:
                 stacks.append(root)
                 layers.append(0)
@@ -84,10 +86,43 @@ class ModelReading:
                 networks[stack].clear()
             sublayer = place.sublayer
             path = path_of_maps(self.flow, (*sublayer.entries, sublayer.exit))
-            found.append(Layered(place, self._kind(place), path, stack, layers[stack]))
+            rows = self._rows_of(sublayer)
+            by_head = isinstance(sublayer, AttentionSublayer) and self._acts_by_head(sublayer)
+            kind = self._kind(place)
+            found.append(Layered(place, kind, path, stack, layers[stack], rows=rows, by_head=by_head))
             if isinstance(sublayer, FeedForwardSublayer):
                 networks[stack].update((sublayer.exit.output, sublayer.exit.product))
         return tuple(found)
+
+    def _root(self, place: Place, read: set[int]) -> frozenset[int]:
+        """Return the values that the stream of a sublayer begins with.
+
+        What is inside of something unknown, such as the router of experts, begins no stream.
+        """
+        outside = {one.value for one in leaves(place.input, lambda one: isinstance(one, Output | Unknown))}
+        return frozenset(outside & self._beginnings) or frozenset(read & self._beginnings)
+
+    def _acts_by_head(self, sublayer: AttentionSublayer) -> bool:
+        """Return whether a map has several matrices, each for its own part of what comes in."""
+        for one in (*sublayer.query, *sublayer.key, *sublayer.value, sublayer.exit):
+            step = self.flow.steps[one.step]
+            if "parallel" in step.attributes:
+                shape = self.flow.shape(one.weight)
+                axes = step.attributes["parallel"][factors(step).index(one.weight)]
+                if any(shape[axis] > 1 for axis in axes):
+                    return True
+        return False
+
+    def _rows_of(self, sublayer: Sublayer) -> int:
+        """Return how many vectors a sublayer ran on, where others of its stream ran on more; enough elsewhere."""
+        rows = self.flow.array(sublayer.entry.input).size // max(self.maps.width_in(sublayer.entry), 1)
+        most = max((self.flow.array(one.input).size for one in self.maps.linear), default=0)
+        return rows if most > self.flow.array(sublayer.entry.input).size else max(rows, LEAST_ROWS)
+
+    @cached_property
+    def mixtures(self) -> tuple[Mixture, ...]:
+        """The mixtures of experts."""
+        return tuple(mixtures_in(self.flow, self.sublayers, self.layered))
 
     @cached_property
     def _beginnings(self) -> frozenset[int]:
@@ -114,6 +149,8 @@ class ModelReading:
         for one in self.layered:
             if one.attention is not None and one.attention.setting is None:
                 one.attention = read_attention(self.flow, one.attention.sublayer, self.settings(one))
+        for one in (expert for mixture in self.mixtures for expert in mixture.experts):
+            one.is_expert = True
         return self.layered
 
     def settings(self, but: Layered) -> list[Setting]:
@@ -188,6 +225,11 @@ class ModelReading:
             for index, value in enumerate(self.trace.values)
             if value.origin == "parameter" and index not in behind
         )
+
+    def makers_behind(self, value: int) -> set[int]:
+        """Return the steps that a value was made by, in however many steps."""
+        made = (self.flow.maker(one) for one in self.flow.ancestors(value))
+        return {one for one in made if one is not None}
 
     def is_vector(self, name: str) -> bool:
         """Return whether a parameter has one axis."""

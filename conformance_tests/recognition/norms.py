@@ -11,6 +11,9 @@ from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
 
 _USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-4, 1e-2, 0.0, 2.0**-23, 2.0**-52)
 
+# The squares of vectors that were normalised before differ by less.
+_LEAST_SPREAD = 1e-3
+
 
 @dataclass(frozen=True)
 class FoundNorm:
@@ -64,9 +67,16 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
     inside, outside = divisor**2 - square, divisor - np.sqrt(square)
     blur = 64.0 * unit * float(np.max(square))
     for estimates, placement in ((inside, "inside_root"), (outside, "outside_root")):
-        middle = float(np.median(estimates))
-        for eps in (*_USUAL_EPS, middle):
+        # Of vectors of one size any factor is some eps, so that only those that models have are believed.
+        middle = (float(np.median(estimates)),) if _differ(square) else ()
+        for eps in (*_USUAL_EPS, *middle):
             if eps >= 0 and np.all(np.abs(estimates - eps) <= 1e-6 * abs(eps) + blur):
-                hidden = eps <= 4 * blur and unit > DOUBLE
+                # Where no eps at all fits as well, it is not told by these vectors.
+                hidden = (eps <= 4 * blur and unit > DOUBLE) or (eps > 0 and np.all(np.abs(estimates) <= blur))
                 return (None if hidden else eps), placement
     return None
+
+
+def _differ(square: Array) -> bool:
+    """Return whether vectors are of so different sizes that an eps is told from a factor."""
+    return square.size > 1 and float(np.ptp(square)) > _LEAST_SPREAD * float(np.max(square))

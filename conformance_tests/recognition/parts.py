@@ -15,9 +15,10 @@ from veriformer.conformance_tests.recognition.expressions import Expression, Nor
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading
-from veriformer.conformance_tests.recognition.paths import common_path, path_of_maps
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
@@ -31,8 +32,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     for _, embedding in model.embeddings:
         yield from _embedding_parts(model, embedding, departures)
     for one in model.readings:
-        yield from _norm_parts(model, one, departures)
+        if one.is_judged and not one.is_expert:
+            yield from _norm_parts(model, one, departures)
         yield _part(model, one, departures)
+    for mixture in model.mixtures:
+        yield _router_part(model, mixture, departures)
     # Without a sublayer, only the last map is known to be the end of anything.
     for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)
@@ -77,24 +81,49 @@ def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departur
     for where, norm in norms_of(one.place):
         path = path_of_norm(model.flow, norm) or one.path
         understood = norm.kind != "norm"
-        status: Status = _status(one.path, one.layer, {"norm"}, departures) if understood else "unrecognised"
         conventions: dict[str, str | float | int | bool] = {} if norm.eps is None else {"eps": norm.eps}
         place = model.flow.maker(norm.value) or one.first_step
+        status: Status = _status_of_norm(one, path, place, departures)
+        status = "unrecognised" if status == "holds" and not understood else status
         role = norm.kind if understood else "unrecognised"
         words = f"{summary_of(norm)}, {where.replace('_', ' ')} {one.kind}"
         yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
 
 
+def _router_part(model: ModelReading, one: Mixture, departures: Sequence[Departure]) -> Part:
+    said = any(item.operation == "mixture_of_experts" and item.layer == one.layer for item in departures)
+    path = common_path(one.router.names).rpartition(".")[0] or common_path(one.router.names)
+    status: Status = "departs" if said else "holds" if one.scheme else "unrecognised"
+    words = f"router, {one.scheme}" if one.scheme else "router, how experts are chosen and weighed"
+    return Part(path, "router", one.layer, words, {}, status, int(status != "unrecognised"), 1, one.place)
+
+
+def _unjudged_part(one: Layered) -> Part:
+    """Return the part of an expert that too few tokens were sent to."""
+    sent = "no token was" if one.rows == 0 else f"{counted(one.rows, 'token')} {'was' if one.rows == 1 else 'were'}"
+    words = f"feed_forward, not judged: {sent} sent to it"
+    return Part(one.path, "feed_forward", one.layer, words, {}, "unrecognised", 0, 0, one.first_step)
+
+
+def _status_of_norm(one: Layered, path: str, place: int, departures: Sequence[Departure]) -> Status:
+    """Return whether a norm holds: a departure is told by its step in the trace, or by a module that is its own."""
+    said = [item for item in departures if item.step in ("norm", "embedding") and item.layer in (None, one.layer)]
+    own = path not in ("", one.path)
+    return "departs" if any(item.place == place or (own and item.path == path) for item in said) else "holds"
+
+
 def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Part:
     if one.attention is not None:
         return _attention_part(model, one, one.attention, departures)
+    if not one.is_judged:
+        return _unjudged_part(one)
     network = one.network
     activation = network.activation if network is not None else None
     understood = activation is not None
     role = "gated_feed_forward" if network is not None and network.gated else "feed_forward"
     residual = _residual(model, one)
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
-    status = _sublayer_status(one, departures, understood=understood)
+    status = _sublayer_status(model, one, departures, understood=understood)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
     words = f"{role}, {_activation_in_words(network)}"
     total = len(one.place.sublayer.entries) + 2 + len(residual)
@@ -116,20 +145,27 @@ def _activation_in_words(network: NetworkReading | None) -> str:
     return f"clamped {network.activation}{shift}"
 
 
-def _sublayer_status(one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
+def _sublayer_status(model: ModelReading, one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
     # Where several parts have one path, as without modules, what departs is told by its operation.
-    if any(
-        (item.path, item.layer) == (one.path, one.layer) and item.operation in ("", one.kind) for item in departures
-    ):
+    own = [item for item in departures if item.operation in ("", one.kind) and item.layer == one.layer]
+    sums = _sums_of(model, one)
+    if any(item.path == one.path or (item.step == "residual" and item.place in sums) for item in own):
         return "departs"
     return "holds" if understood else "unrecognised"
+
+
+def _sums_of(model: ModelReading, one: Layered) -> set[int | None]:
+    """Return the steps at which the stream is read for a sublayer and takes its output in."""
+    place = one.place
+    values = [each.value for each in (place.result, place.stream, place.input) if each is not None]
+    return {place.sublayer.exit.step, one.first_step, *(model.flow.maker(value) for value in values)}
 
 
 def _attention_part(
     model: ModelReading, one: Layered, reading: AttentionReading, departures: Sequence[Departure]
 ) -> Part:
     operands = (reading.query, reading.key, reading.value)
-    understood = reading.setting is not None and all(operand.understood for operand in operands)
+    understood = reading.setting is not None and all(operand.understood for operand in operands) and one.is_judged
     grouped = reading.group_count != reading.head_count
     role = "grouped_query_attention" if grouped else "multi_head_attention"
     conventions: dict[str, str | float | int | bool] = {"num_heads": reading.head_count}
@@ -147,7 +183,7 @@ def _attention_part(
     steps = [operand.understood for operand in operands]
     steps += [reading.setting is not None] * (1 if fused else 3)
     steps += [reading.merge is not None and reading.merge.rows_kept, *_residual(model, one)]
-    status = _sublayer_status(one, departures, understood=understood)
+    status = _sublayer_status(model, one, departures, understood=understood)
     return Part(
         one.path, role, one.layer, ", ".join(words), conventions, status, sum(steps), len(steps), one.first_step
     )
@@ -167,7 +203,16 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
     tables = {name for lookup in model.maps.lookups for name in lookup.names}
     tied = ", tied to the embedding" if set(one.names) & tables else ""
     status = _status(path, None, {"unembedding"}, departures)
+    if layer_in(path) is not None and _leads_to_a_map(model, one):
+        yield Part(path, "unrecognised", layer_in(path), "linear map", {}, "unrecognised", 0, 1, one.step)
+        return
     yield Part(path, "unembedding", None, f"unembedding{tied}", {"tied": bool(tied)}, status, 1, 1, one.step)
+
+
+def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
+    """Return whether another map reads what one gives, so that it is no end of the model."""
+    after = model.flow.descendants(one.output)
+    return any(other.input in after for other in model.maps.linear if other is not one)
 
 
 def _final_norms(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:

@@ -64,6 +64,9 @@ class Reader:
         return self._read[source]
 
     def _reading(self, value: int) -> Expression:
+        if not self.flow.array(value).size:
+            # Without a number there is nothing to be read: no token was sent here.
+            return Unknown(value, ())
         if value in self.maps.by_output:
             return Output(value, self.maps.by_output[value])
         for lookup in self.maps.lookups:
@@ -76,7 +79,7 @@ class Reader:
         step = self.flow.making(value)
         if step is None:
             return Unknown(value, ())
-        if step.kind == Kind.REARRANGEMENT:
+        if step.kind in (Kind.REARRANGEMENT, Kind.LOOKUP):
             return self._taken(value, step)
         return (
             self._sum_of_two(value, step)
@@ -194,7 +197,7 @@ class Reader:
         usual = [one for one in found if one[1].eps is None or float(f"{one[1].eps:.0e}") == one[1].eps] or found
         for start in reversed(usual):
             of = self.read(start[0])
-            if not isinstance(of, Unknown) and not (isinstance(of, Norm) and of.gain is None):
+            if not isinstance(of, Unknown) and not _is_unfinished_norm(of):
                 return start
         return usual[0]
 
@@ -312,7 +315,21 @@ class Reader:
         of = self.read(moving[0])
         # The last step of an activation may be a factor: x · (1 + erf(x / √2)), halved.
         activation = self._activation(value) if isinstance(of, Product | Unknown) else None
-        return activation or Scaled(value, of, factor)
+        return activation or self._finished_norm(value, of) or Scaled(value, of, factor)
+
+    def _finished_norm(self, value: int, of: Expression) -> Norm | None:
+        """Return the right norm that one with a mistake becomes by a factor: x · γ / |x|, times √D."""
+        if not isinstance(of, Norm) or (of.mistake is None and of.kind != "norm"):
+            return None
+        found = self._norm(value)
+        return found if isinstance(found, Norm) and found.mistake is None and found.kind != "norm" else None
+
+
+def _is_unfinished_norm(expression: Expression) -> bool:
+    """Return whether vectors were divided by their sizes, and perhaps multiplied by a number, and by no gain yet."""
+    while isinstance(expression, Scaled):
+        expression = expression.of
+    return isinstance(expression, Norm) and expression.gain is None
 
 
 def _flat(terms: Sequence[Expression]) -> tuple[Expression, ...]:

@@ -62,10 +62,10 @@ def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Si
 
     What has other sizes than a feed-forward network is another thing, such as a mixer that was not recognised.
     """
-    groups: dict[tuple[int, str, object], list[Layered]] = {}
-    for one in model.readings:
-        groups.setdefault((one.stack, one.kind, _sizes(model, one)), []).append(one)
-    for (_, kind, _), members in groups.items():
+    groups: dict[tuple[int, str, object, bool], list[Layered]] = {}
+    for one in (one for one in model.readings if one.is_judged):
+        groups.setdefault((one.stack, one.kind, _sizes(model, one), one.is_expert), []).append(one)
+    for (_, kind, _, _), members in groups.items():
         yield kind, [(one, _sibling(model, one)) for one in members]
 
 
@@ -78,6 +78,9 @@ def _sizes(model: ModelReading, one: Layered) -> object:
 
 
 def _sibling(model: ModelReading, one: Layered) -> Sibling:
+    if one.is_expert and one.network is not None:
+        inside = network_aspects(model.flow, one.network)
+        return Sibling(one.path, one.layer, {aspect.name: aspect for aspect in inside})
     aspects: list[Aspect] = list(place_aspects(model.flow, one.place, one.kind))
     if model.is_last(one) and one.place.after is None:
         # After the last sublayer the final norm stands where the norm after would be.

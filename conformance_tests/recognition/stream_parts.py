@@ -14,6 +14,10 @@ from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion
 
 _LARGE_EPS = 5e-3
 _NORMS = ("before", "on_output", "after")
+_ROOTS = {
+    "rms_norm": ("mean square", "rmsnorm_eps_outside_sqrt"),
+    "layer_norm": ("variance", "layernorm_eps_outside_sqrt"),
+}
 _WHERE = {"before": "before", "on_output": "of the output of", "after": "after"}
 
 
@@ -57,7 +61,8 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         rank=int(place.factor == 1.0),
     )
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
-    known = not isinstance(place.stream, Unknown)
+    # What the model was handed is a stream, though nothing is known of how it was made.
+    known = not isinstance(place.stream, Unknown) or place.stream.value in flow.trace.inputs
     made = None if known or place.stream is None else flow.maker(place.stream.value)
     words = "what it is added to is no sum of the sublayers before"
     path = "" if made is None else flow.steps[made].module
@@ -116,7 +121,7 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
         yield Aspect(f"{name}: eps", step, eps, f"eps is {eps:g}", at, "norm_eps_value_mismatch", rank=rank, path=path)
         inside = norm.placement == "inside_root"
         words = "eps is added under the root" if inside else "eps is added to the root"
-        slug = "layernorm_eps_outside_sqrt" if norm.kind == "layer_norm" else "rmsnorm_eps_outside_sqrt"
+        slug = _ROOTS[norm.kind][1]
         yield Aspect(f"{name}: eps place", step, inside, words, at, "" if inside else slug, rank=int(inside), path=path)
     has_gain, has_shift = norm.gain is not None, norm.shift is not None
     for word, has in (("gain", has_gain), ("shift", has_shift)):
@@ -130,9 +135,10 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
 def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]:
     """Yield the mistake in a norm that was found to have one."""
     at, path = flow.maker(norm.value) or 0, path_of_norm(flow, norm)
-    if norm.kind == "rms_norm" and norm.placement == "outside_root" and norm.eps:
-        sentence = "eps is added to the root of the mean square, and not under it"
-        yield Suspicion(step, at, sentence, (suspected("rmsnorm_eps_outside_sqrt"),), path)
+    if norm.placement == "outside_root" and norm.eps:
+        square, slug = _ROOTS[norm.kind]
+        sentence = f"eps is added to the root of the {square}, and not under it"
+        yield Suspicion(step, at, sentence, (suspected(slug),), path)
     if norm.eps is not None and norm.eps >= _LARGE_EPS:
         sentence = f"eps is {norm.eps:g}, more than any model has"
         yield Suspicion(step, at, sentence, (suspected("norm_eps_value_mismatch", LIKELY),), path)

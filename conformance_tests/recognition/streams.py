@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -201,9 +201,14 @@ def _values(expression: Expression) -> list[int]:
     return sorted(term.value for term in terms)
 
 
-def leaves(expression: Expression) -> Iterator[Expression]:
-    """Yield the terms that an expression ends in: outputs of maps, rows of tables, what is fixed or unknown."""
-    for one in each_inside(expression, lambda one: isinstance(one, Output)):
+def leaves(
+    expression: Expression, stop: Callable[[Expression], bool] = lambda one: isinstance(one, Output)
+) -> Iterator[Expression]:
+    """Yield the terms that an expression ends in: outputs of maps, rows of tables, what is fixed or unknown.
+
+    What `stop` holds for is not looked into.
+    """
+    for one in each_inside(expression, stop):
         if isinstance(one, Output | Unknown | Taken) or not any(True for _ in inner_expressions(one)):
             yield one
 

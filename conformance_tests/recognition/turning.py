@@ -17,6 +17,9 @@ _LEAST_SAMPLES = 3
 # Numbers that were handed on differ by less, those that were turned by the least of angles by more.
 _EXACT = 1e-9
 _PAIR = ("cosine", "sine")
+# Angles are computed in float32 at best, and frequencies differ by less than this part from their formula.
+_LEAST_BLUR = 1e-7
+_SAME_FREQUENCY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +185,8 @@ def _read(
     expected = np.exp(1j * direction * positions[:, None] * frequencies)
     if np.abs(expected - np.exp(1j * angles)).max() > 50 * _CLOSE:
         return None
-    return _base(frequencies, width), frequencies, round(start, 4), direction
+    frequencies, blur = _sharpened(frequencies, angles, start, direction)
+    return _base(frequencies, width, blur), frequencies, round(start, 4), direction
 
 
 def _pairs(array: Array, pairing: Pairing, width: int, at_end: bool) -> Array | None:
@@ -195,7 +199,23 @@ def _pairs(array: Array, pairing: Pairing, width: int, at_end: bool) -> Array | 
     return np.asarray(part[..., 0::2] + 1j * part[..., 1::2])
 
 
-def _base(frequencies: Array, width: int) -> float | None:
+def _sharpened(frequencies: Array, angles: Array, start: float, direction: int) -> tuple[Array, Array]:
+    """Return the frequencies as the last position tells them, and by how much each may be wrong.
+
+    The last angle is the largest, and so the one that is blurred least beside its size; how far the others lie from
+    what it says is the blur.
+    """
+    last = start + angles.shape[0] - 1
+    if last <= 0:
+        return frequencies, np.full(frequencies.shape, _CLOSE)
+    rest = np.angle(np.exp(1j * (direction * angles[-1] - last * frequencies)))
+    sharp = frequencies + rest / last
+    positions = start + np.arange(angles.shape[0])
+    turned = np.abs(np.exp(1j * direction * positions[:, None] * sharp) - np.exp(1j * angles)).max(axis=0)
+    return sharp, (turned + _LEAST_BLUR) / last
+
+
+def _base(frequencies: Array, width: int, blur: Array) -> float | None:
     """Return b where frequency i is b^(−2i/width); None where there is no such number."""
     if abs(frequencies[0] - 1.0) > _CLOSE:
         return None
@@ -204,6 +224,7 @@ def _base(frequencies: Array, width: int) -> float | None:
     exponents = 2.0 * np.arange(len(frequencies)) / width
     base = float(frequencies[1] ** (-1.0 / exponents[1]))
     for rounded in (float(f"{base:.2g}"), float(f"{base:.3g}"), base):
-        if np.abs(rounded**-exponents - frequencies).max() <= 10 * _CLOSE:
+        expected = rounded**-exponents
+        if np.all(np.abs(expected - frequencies) <= 10 * blur + _SAME_FREQUENCY * expected):
             return rounded
     return None

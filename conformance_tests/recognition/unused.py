@@ -11,7 +11,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, StepNam
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name
+from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
@@ -47,6 +47,8 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
+    if not _was_called(model, name) and not _is_missed(model, name, used):
+        return False
     if pattern != name and any(_pattern(one) == pattern for one in used):
         return True
     if any(lookup.names == (name,) for lookup in model.maps.lookups):
@@ -58,6 +60,89 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _was_called(model: ModelReading, name: str) -> bool:
+    """Return whether the module of a parameter ran, or one in it; True where the framework does not tell."""
+    module = name.rpartition(".")[0]
+    if not module or module not in model.trace.modules:
+        return True
+    unused = model.unused()
+    if any(one.rpartition(".")[0] == module and one not in unused for one in model.trace.parameters):
+        # Its parameters may be taken by a function that is no call of it.
+        return True
+    return any(step.module == module or step.module.startswith(f"{module}.") for step in model.flow.steps)
+
+
+def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
+    """Return whether a module that no one calls is missed: a table, a norm beside what runs, or a layer left out.
+
+    Others are for other uses, such as a head, a pooler, or an expert to which no token was sent.
+    """
+    module = name.rpartition(".")[0]
+    if "Embedding" in model.trace.modules[module]:
+        return True
+    element = _element(module)
+    alike = [one for one in used if _pattern(one) == _pattern(name)]
+    if alike:
+        # What runs side by side is chosen among; what runs one after the other is a stack of layers.
+        return _runs(model, element) or not _are_chosen_among(model, element, alike)
+    around = without_lists(model.flow, module.rpartition(".")[0])
+    return model.is_vector(name) and _is_norm(model, module) and _runs(model, around)
+
+
+def _is_norm(model: ModelReading, module: str) -> bool:
+    """Return whether the parameters of a module are vectors of the stream's width, as a gain and a shift are."""
+    own = [index for name, index in model.trace.parameters.items() if name.rpartition(".")[0] == module]
+    return all(model.flow.shape(index) == (model.sublayers.width,) for index in own)
+
+
+def _runs(model: ModelReading, module: str) -> bool:
+    """Return whether a module ran, or one in it."""
+    return not module or any(f"{step.module}.".startswith(f"{module}.") for step in model.flow.steps)
+
+
+def _element(module: str) -> str:
+    """Return the innermost member of a list that a module is, or is in; the module itself outside of lists."""
+    pieces = module.split(".")
+    ends = [end for end, piece in enumerate(pieces, start=1) if piece.isdigit()]
+    return ".".join(pieces[: ends[-1]]) if ends else module
+
+
+def _are_chosen_among(model: ModelReading, element: str, alike: Sequence[str]) -> bool:
+    """Return whether the members of a list run on some of the tokens each, and not one after the other."""
+    every = dict.fromkeys(_element(one.rpartition(".")[0]) for one in alike)
+    members = [one for one in every if one.rpartition(".")[0] == element.rpartition(".")[0]]
+    if not members:
+        # Nothing runs in this list, and something in others like it.
+        return not _runs(model, _around(element))
+    rows = {member: _rows_in(model, member) for member in members}
+    most = max((_rows(model, one) for one in model.maps.linear), default=0)
+    routed = any(one.path.startswith(_around(element)) for mixture in model.mixtures for one in mixture.experts)
+    return (routed or any(number < most for number in rows.values())) and not _in_a_row(model, members)
+
+
+def _around(element: str) -> str:
+    return element.rpartition(".")[0].rpartition(".")[0]
+
+
+def _rows_in(model: ModelReading, member: str) -> int:
+    """Return on how many vectors the maps of a module ran at most."""
+    own = (one for one in model.maps.linear if any(name.startswith(f"{member}.") for name in one.names))
+    return max((_rows(model, one) for one in own), default=0)
+
+
+def _rows(model: ModelReading, one: LinearMap) -> int:
+    return model.flow.array(one.input).size // max(model.maps.width_in(one), 1)
+
+
+def _in_a_row(model: ModelReading, members: Sequence[str]) -> bool:
+    """Return whether the last of some modules that run depends on the first."""
+    first, last = members[0], members[-1]
+    made = {one for step in model.flow.steps if f"{step.module}.".startswith(f"{first}.") for one in step.results}
+    behind = {one for value in made for one in model.flow.descendants(value)}
+    later = (step for step in model.flow.steps if f"{step.module}.".startswith(f"{last}."))
+    return first != last and any(not behind.isdisjoint(step.operands) for step in later)
 
 
 def _is_of_the_stream(model: ModelReading, name: str) -> bool:

@@ -61,6 +61,10 @@ def verdict_sentence(report: ModelReport) -> str:
         return f"{name} {departs}"
     unknown = report.counts["unrecognised"]
     rest = f"; {counted(unknown, 'part')} {'was' if unknown == 1 else 'were'} not recognised" if unknown else ""
+    routers = [part for part in report.parts if part.role == "router" and part.status == "unrecognised"]
+    if routers:
+        rest = f"; not judged: how experts are chosen and weighed ({counted(len(routers), 'layer')}){rest}"
+        return f"{name} holds as far as it is judged: {_found(report)} of the specification found{rest}"
     return f"{name} holds: {_found(report)} of the specification found{rest}"
 
 

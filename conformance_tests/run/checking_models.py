@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters.capture.models import load_model, name_of
 from veriformer.adapters.capture.probable import is_probably_a_model
-from veriformer.adapters.errors import LoadError, NoOperations, NotAModel
+from veriformer.adapters.errors import CaptureError, LoadError, NoOperations, NotAModel
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
-from veriformer.adapters.whole_models.session import opened
+from veriformer.adapters.whole_models.session import Session, opened
 from veriformer.conformance_tests.core.text import plain
+from veriformer.conformance_tests.recognition.findings import Departure, Recognition
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.printing import first_line
 from veriformer.conformance_tests.run.report import Report
@@ -50,10 +51,9 @@ def check_model(
         _refuse_objects(target, inputs, keywords)
     with _quiet(isolation is None) as written, opened(target, inputs, keywords, seed=seed, limits=isolation) as session:
         # They import the families and the laws of all operations, which a model that cannot be recorded does without.
-        from veriformer.conformance_tests.run.attention_alone import recognised
         from veriformer.conformance_tests.run.model_laws import judged
 
-        recognition, completed = recognised(session.trace, seed)
+        recognition, doubts = _recognised(session, seed)
         printed = session.printed() or written.getvalue()
         laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
     notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
@@ -62,10 +62,36 @@ def check_model(
         recognition,
         laws,
         seed=seed,
-        notes=(*notes, *completed, *refusal, *_printed(name, printed)),
+        notes=(*notes, *doubts, *refusal, *_printed(name, printed)),
         seconds=time.monotonic() - started,
         source=target if isinstance(target, str) else None,
     )
+
+
+def _recognised(session: Session, seed: int) -> tuple[Recognition, tuple[str, ...]]:
+    """Return what a model was read as, and sentences about departures that other weights and inputs do not show.
+
+    Only a departing model is run again.
+    """
+    from veriformer.conformance_tests.recognition.recognise import recognised_twice
+    from veriformer.conformance_tests.run.attention_alone import recognised
+
+    found, completed = recognised(session.trace, seed)
+    if not found.departures or completed:
+        return found, completed
+    try:
+        again = session.again(seed + 1)
+    except CaptureError:
+        # The model runs on its first inputs alone.
+        return found, ()
+    twice = recognised_twice(session.trace, again)
+    lost = [one for one in found.departures if one not in twice.departures]
+    return twice, tuple(dict.fromkeys(map(_in_doubt, lost)))
+
+
+def _in_doubt(one: Departure) -> str:
+    where = one.path or "the model"
+    return f"Not held against {where}, since a second run on other numbers did not show it: {one.sentence}"
 
 
 def _or_refusal(laws: Callable[[], tuple[Judged, ...]]) -> tuple[tuple[Judged, ...], tuple[str, ...]]:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.recognition.evidence import ENOUGH
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.report import Report, VerdictName
-
-# Below this share of the steps that were recorded, a model was not recognised, whatever was found in it.
-ENOUGH = 0.75
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,345 @@
+"""Reads mixtures of experts: which experts a token is sent to, and with which shares their outputs are summed.
+
+The shares are read off the numbers: each row of the mixture is a sum of rows that the experts gave for it. What they
+should be follows from the router's scores, in one of the ways that published models have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import agree, unit_of
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.paths import common_path
+from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer, Sublayers
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+# Shares below this part of the largest are those of experts that a token is not sent to.
+_NONE = 1e-9
+# Tokens that tell one way to share from another.
+_LEAST_TOKENS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Experts side by side, and what routes tokens to them.
+
+    `scheme` says in words how the shares follow from the scores, "" where that was not recognised; `count` is the
+    number of the router's columns, `chosen` that of the experts for each token. `mistake` is what is wrong with the
+    shares. `place` is the step of the router, `summed` the value in which the outputs are together, None if not found.
+    """
+
+    members: tuple[Layered, ...]
+    router: LinearMap
+    path: str
+    layer: int
+    place: int
+    count: int
+    chosen: int = 0
+    scheme: str = ""
+    mistake: Suspicion | None = None
+    summed: int | None = None
+
+    @property
+    def experts(self) -> list[Layered]:
+        """The members that tokens are sent to, without one that all of them share."""
+        return _routed(self.members, self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """What each expert's output is multiplied by for each token (N, E), in the order of the router's columns.
+
+    `summed` is the value in which the outputs are together.
+    """
+
+    shares: Array
+    summed: int
+
+
+def mixtures_in(flow: Flow, sublayers: Sublayers, readings: Sequence[Layered]) -> Iterator[Mixture]:
+    """Yield the mixtures of experts among the sublayers: each router with the networks that read what it reads."""
+    networks = [one for one in readings if isinstance(one.place.sublayer, FeedForwardSublayer)]
+    taken: set[int] = set()
+    for router in sublayers.others:
+        members = _members(flow, sublayers, router, [one for one in networks if one.first_step not in taken])
+        if members:
+            taken.update(one.first_step for one in members)
+            yield _mixture(flow, sublayers, members, router)
+
+
+def _members(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> list[Layered]:
+    """Return the networks that read rows of what a map reads, and whose outputs meet the map's; none if too many."""
+    count = sublayers.maps.width_out(router)
+    rows = _rows(flow, router.input)
+    if count < 2 or not rows.size or not networks:
+        return []
+    after, known = set(flow.descendants(router.output)), _indices(rows)
+    found = []
+    for one in networks:
+        sublayer = one.place.sublayer
+        same_width = flow.shape(sublayer.entry.input)[-1:] == rows.shape[-1:]
+        if not same_width or _places(known, _rows(flow, sublayer.entry.input)) is None:
+            continue
+        if not after.isdisjoint(flow.descendants(sublayer.exit.output)) and router.step < sublayer.exit.step:
+            found.append(one)
+    return found if len(found) > 1 and len(_routed(found, count)) <= count else []
+
+
+def _routed(members: Sequence[Layered], count: int) -> list[Layered]:
+    """Return the members that have a column of the router each, by the number in their path, or by their order."""
+    numbers = _numbers([one.path_of_maps for one in members])
+    numbered = [one for one, number in zip(members, numbers, strict=True) if number is not None]
+    return numbered if numbered and len(numbered) <= count else list(members)
+
+
+def _mixture(flow: Flow, sublayers: Sublayers, members: Sequence[Layered], router: LinearMap) -> Mixture:
+    path = common_path([*(one.path for one in members), *(name.rpartition(".")[0] for name in router.names)])
+    count = sublayers.maps.width_out(router)
+    plain = Mixture(tuple(members), router, path, members[0].layer, router.step, count)
+    found = _shares(flow, members, router, count)
+    if found is None:
+        return plain
+    scores = _rows(flow, router.output, count)
+    sent = np.abs(found.shares) > _NONE * max(float(np.abs(found.shares).max(initial=0.0)), 1e-300)
+    chosen = int(sent.sum(axis=1).max(initial=0))
+    if len(scores) < _LEAST_TOKENS or chosen == 0 or (sent.sum(axis=1) != chosen).any():
+        return plain
+    unit = max(unit_of(flow.array(found.summed)), flow.unit_between(router.output, found.summed))
+    by = _selected_by(flow, router, found.summed, scores, sent)
+    for words, expected in _ways(scores, sent):
+        factor = _factor(found.shares, expected, unit)
+        if factor is not None:
+            times = "" if abs(factor - 1.0) <= 1e-6 else f", times {factor:.4g}"
+            wrong = _wrong_choice(scores, sent, path) if by is None else None
+            scheme = f"top {chosen} of {count}{by}, {words}{times}" if by is not None else ""
+            return replace(plain, chosen=chosen, scheme=scheme, mistake=wrong, summed=found.summed)
+    mistake = _mistake(found, scores, sent, unit, path, flow)
+    return replace(plain, chosen=chosen, mistake=mistake, summed=found.summed)
+
+
+def _shares(flow: Flow, members: Sequence[Layered], router: LinearMap, count: int) -> _Shares | None:
+    """Return what the outputs are multiplied by; None where no value is a sum of them."""
+    rows = _rows(flow, router.input)
+    known = _indices(rows)
+    outputs = np.zeros((len(members), *rows.shape))
+    present = np.zeros((len(members), len(rows)), dtype=bool)
+    for place, one in enumerate(members):
+        sublayer = one.place.sublayer
+        at = _places(known, _rows(flow, sublayer.entry.input))
+        if at is None:
+            return None
+        outputs[place, at], present[place, at] = _rows(flow, sublayer.exit.output), True
+    columns = _columns(members, count)
+    if columns is None:
+        return None
+    for value in _sums(flow, members, rows.size):
+        weights = _solved(flow.array(value).reshape(rows.shape), outputs, present)
+        if weights is not None:
+            shares = np.zeros((len(rows), count))
+            for place, column in enumerate(columns):
+                if column is not None:
+                    shares[:, column] = weights[:, place]
+            return _Shares(shares, value)
+    return None
+
+
+def _sums(flow: Flow, members: Sequence[Layered], size: int) -> Iterator[int]:
+    """Yield the values of the stream's size that all experts' outputs lead to, the nearest first."""
+    filled = [one for one in members if flow.array(one.place.sublayer.exit.output).size]
+    after = [set(flow.descendants(one.place.sublayer.exit.output)) for one in filled]
+    both = set.intersection(*after) if after else set()
+    for value in sorted(both):
+        array = flow.array(value)
+        if array.size == size and array.dtype.kind == "f":
+            yield value
+
+
+def _solved(summed: Array, outputs: Array, present: Array) -> Array | None:
+    """Return the weights (N, members) with which rows are sums of the outputs for them; None where they are none."""
+    weights = np.zeros((len(summed), len(outputs)))
+    for token, row in enumerate(summed):
+        own = np.flatnonzero(present[:, token])
+        if own.size == 0 or own.size > row.size:
+            return None
+        weights[token, own] = np.linalg.lstsq(outputs[own, token].T, row, rcond=None)[0]
+    made = np.einsum("nm,mne->ne", weights, outputs)
+    return weights if agree(summed, made, unit_of(summed)) else None
+
+
+def _ways(scores: Array, sent: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the shares that published models give to the chosen experts, with words for each."""
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    for name, values in (
+        ("softmax", exponentials / exponentials.sum(axis=1, keepdims=True)),
+        ("sigmoid", 0.5 * (1.0 + np.tanh(0.5 * scores))),
+    ):
+        kept = np.where(sent, values, 0.0)
+        over = "softmax over the chosen" if name == "softmax" else f"{name}, of sum one"
+        yield over, kept / kept.sum(axis=1, keepdims=True)
+        yield f"{name} over all" if name == "softmax" else name, kept
+
+
+def _factor(shares: Array, expected: Array, unit: float) -> float | None:
+    """Return the number that the expected shares are multiplied by; None where they are others."""
+    at = np.unravel_index(int(np.argmax(expected)), expected.shape)
+    factor = float(shares[at] / expected[at])
+    return factor if factor > 0 and agree(shares, factor * expected, unit) else None
+
+
+def _selected_by(flow: Flow, router: LinearMap, summed: int, scores: Array, sent: Array) -> str | None:
+    """Return words on what the choice depends on besides the scores, "" for nothing; None where that is not known."""
+    if _are_largest(scores, sent):
+        return ""
+    for values, corrected in _choices(flow, router, summed, scores):
+        if corrected and _are_largest(values, sent):
+            return " by corrected scores"
+        for limited, words in _within_groups(values, int(sent.sum(axis=1)[0])):
+            if _are_largest(limited, sent):
+                return f"{' by corrected scores' if corrected else ''} within {words}"
+    return None
+
+
+def _choices(flow: Flow, router: LinearMap, summed: int, scores: Array) -> Iterator[tuple[Array, bool]]:
+    """Yield the numbers by which experts may be chosen, and whether a vector of corrections was added to them."""
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
+    every = (0.5 * (1.0 + np.tanh(0.5 * scores)), softmax, scores)
+    yield from ((values, False) for values in every)
+    for index in flow.between(router.output, summed):
+        for one in flow.steps[index].operands:
+            vector = flow.array(one)
+            if flow.is_fixed(one) and vector.dtype.kind == "f" and vector.size == scores.shape[1]:
+                yield from ((values + vector.ravel(), True) for values in every)
+
+
+def _within_groups(values: Array, chosen: int) -> Iterator[tuple[Array, str]]:
+    """Yield the numbers with those of all but the best groups of experts hidden, as DeepSeek's routers do."""
+    tokens, count = values.shape
+    for groups in (one for one in range(2, count) if count % one == 0):
+        grouped = values.reshape(tokens, groups, -1)
+        ranked = np.sort(grouped, axis=-1)[..., ::-1]
+        for best in (ranked[..., :2].sum(axis=-1), ranked[..., 0]):
+            for kept in range(1, groups):
+                if kept * (count // groups) >= chosen:
+                    least = np.sort(best, axis=1)[:, -kept][:, None]
+                    hidden = np.where((best >= least)[..., None], grouped, -np.inf)
+                    yield hidden.reshape(tokens, count), f"{kept} of {groups} groups"
+
+
+def _are_largest(values: Array, sent: Array) -> bool:
+    """Return whether those are chosen whose values are the largest of each token."""
+    least = np.where(sent, values, np.inf).min(axis=1)
+    most = np.where(sent, -np.inf, values).max(axis=1)
+    return bool((least >= most).all() and np.isfinite(least).all())
+
+
+def _wrong_choice(scores: Array, sent: Array, path: str) -> Suspicion | None:
+    """Return the mistake in what is chosen: the experts of the lowest scores. Other choices are not judged."""
+    if not _are_largest(-scores, sent):
+        return None
+    sentence = "each token is sent to the experts with the lowest scores"
+    return Suspicion("other", 0, sentence, (suspected("moe_lowest_chosen", sentence=sentence),), path)
+
+
+def _mistake(found: _Shares, scores: Array, sent: Array, unit: float, path: str, flow: Flow) -> Suspicion | None:
+    """Return what is wrong with shares that follow from the scores in no known way; None where that is not known."""
+    place = flow.maker(found.summed) or 0
+    for name, sentence, made in _wrong_shares(scores, sent):
+        if _factor(np.sort(found.shares, axis=1) if name == _EXCHANGED else found.shares, made, unit) is not None:
+            return Suspicion("other", place, sentence, (suspected(name, sentence=sentence),), path)
+    return None
+
+
+_EXCHANGED = "moe_shares_exchanged"
+
+
+def _wrong_shares(scores: Array, sent: Array) -> Iterator[tuple[str, str, Array]]:
+    """Yield the shares that known mistakes give."""
+    for words, expected in _ways(scores, sent):
+        if (sent.sum(axis=1) > 1).all():
+            sentence = f"the experts of a token get each other's shares ({words})"
+            yield _EXCHANGED, sentence, np.sort(expected, axis=1)
+        for shift in (1, -1):
+            sentence = f"each token gets the shares of its neighbour ({words})"
+            yield "moe_shares_of_another_token", sentence, _by_rank(np.roll(expected, shift, axis=0), scores, sent)
+    exponentials = np.exp(scores - scores.max(axis=0, keepdims=True))
+    over_tokens = exponentials / exponentials.sum(axis=0, keepdims=True)
+    kept = np.where(sent, over_tokens, 0.0)
+    sentence = "the scores are normalised over the tokens, and not over the experts"
+    yield "softmax_wrong_axis", sentence, kept
+    yield "softmax_wrong_axis", sentence, kept / kept.sum(axis=1, keepdims=True)
+    if sent.sum(axis=1).max() > 1:
+        sentence = "the chosen experts are weighed alike, whatever their scores"
+        yield "moe_scores_not_used", sentence, np.where(sent, 1.0, 0.0)
+
+
+def _by_rank(shares: Array, scores: Array, sent: Array) -> Array:
+    """Return the shares of each row given to the chosen experts of that row, the largest to the one scored highest."""
+    chosen = int(sent.sum(axis=1).max())
+    order = np.argsort(-np.where(sent, scores, -np.inf), axis=1)[:, :chosen]
+    made = np.zeros_like(shares)
+    np.put_along_axis(made, order, np.sort(shares, axis=1)[:, ::-1][:, :chosen], axis=1)
+    return made
+
+
+# --- rows and columns -------------------------------------------------------------------------------------------------
+
+
+def _rows(flow: Flow, value: int, width: int = 0) -> Array:
+    array = flow.array(value)
+    return array.reshape(-1, width or (array.shape[-1] if array.ndim else 1))
+
+
+def _indices(rows: Array) -> Mapping[bytes, list[int]]:
+    """Return where each row stands; tokens that are the same have several places."""
+    found: dict[bytes, list[int]] = {}
+    for place, row in enumerate(np.ascontiguousarray(rows)):
+        found.setdefault(row.tobytes(), []).append(place)
+    return found
+
+
+def _places(known: Mapping[bytes, list[int]], rows: Array) -> list[int] | None:
+    """Return the tokens that an expert's rows are of; None where a row is none of the router's."""
+    taken: dict[bytes, int] = {}
+    places = []
+    for row in np.ascontiguousarray(rows):
+        key = row.tobytes()
+        number = taken.get(key, 0)
+        if key not in known or number >= len(known[key]):
+            return None
+        places.append(known[key][number])
+        taken[key] = number + 1
+    return places
+
+
+def _columns(members: Sequence[Layered], count: int) -> list[int | None] | None:
+    """Return the router's column of each member, None for an expert that all tokens share; None if not known."""
+    numbers = _numbers([one.path_of_maps for one in members])
+    if any(number is not None for number in numbers):
+        own = [number for number in numbers if number is not None]
+        return numbers if len(set(own)) == len(own) and max(own) < count else None
+    return list(range(count)) if len(members) == count else None
+
+
+def _numbers(names: Sequence[tuple[str, ...]]) -> list[int | None]:
+    """Return the number that tells experts apart in the names of their parameters; None for one without it.
+
+    It is the one that differs between experts of the same pattern.
+    """
+    split = [re.split(r"[._]", one[0]) if one else [] for one in names]
+    patterns = ["".join("#" if piece.isdigit() else f".{piece}" for piece in pieces) for pieces in split]
+    usual = max(set(patterns), key=patterns.count)
+    alike = [pieces for pieces, pattern in zip(split, patterns, strict=True) if pattern == usual]
+    differing = [at for at in range(len(alike[0])) if len({pieces[at] for pieces in alike}) > 1]
+    if len(differing) != 1 or len(alike) < 2:
+        return [None] * len(names)
+    return [
+        int(pieces[differing[0]]) if pattern == usual else None for pieces, pattern in zip(split, patterns, strict=True)
+    ]

@@ -26,6 +26,7 @@ from veriformer.adapters.matching.names import (
 )
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.search import Found, form_of
+from veriformer.adapters.matching.sublayers import sublayer_of
 from veriformer.spec.operations import OPERATIONS
 
 # Functions that do something, rather than compute an operation of their arguments, are not called.
@@ -113,7 +114,8 @@ def matched(
     others: dict[str, str] = {}
     alone: list[str] = []
     for name, function in functions.items():
-        best, reason = _best(name, function, declared, asked.get(name))
+        own = sublayer_of(function)
+        best, reason = _best(name, function, declared, asked.get(name) or (own and own.roles.operation))
         if best is None:
             others[name] = reason
         elif best.operation in taken or best.operation in candidates:

@@ -115,7 +115,9 @@ def matched(
     alone: list[str] = []
     for name, function in functions.items():
         own = sublayer_of(function)
-        best, reason = _best(name, function, declared, asked.get(name) or (own and own.roles.operation))
+        # A class takes arrays of its framework alone.
+        of_class = (own.arrays.name, own.roles.operation) if own is not None else (declared, None)
+        best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
         if best is None:
             others[name] = reason
         elif best.operation in taken or best.operation in candidates:

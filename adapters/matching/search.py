@@ -27,8 +27,8 @@ from veriformer.adapters.matching.probes import (
     probe_of,
     probe_of_sizes,
 )
-from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
+from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
@@ -78,8 +78,10 @@ def form_of(
     must_be_causal = "window" in found.features and windows.says_causal(function)
     own = sublayer_of(function)
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
-    for form, sizes in _candidates(operation, found, framework):
-        form = form if own is None else _of_its_sizes(form, own)
+    candidates = _candidates(operation, found, framework)
+    if own is not None:
+        candidates = ((_of_its_sizes(form, own), sizes) for form, sizes in candidates)
+    for form, sizes in candidates:
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form, own)

@@ -1,8 +1,8 @@
 """Classes of TensorFlow, Keras, MLX and tinygrad that are attention with projections or a network, as functions.
 
-A class is built once, with sizes that are guessed by the names of its parameters, and its matrices are found by name and
-shape. A call puts the weights that it is given in their places. Where the results fit no form, names decide what the
-class is, but only if nothing of it was guessed that could make them differ.
+A class is built once, with sizes that are guessed by the names of its parameters, and its matrices are found by name
+and shape. A call puts the weights that it is given in their places. Where the results fit no form, names decide what
+the class is, but only if nothing of it was guessed that could make them differ.
 """
 
 from __future__ import annotations
@@ -176,9 +176,9 @@ def _built_with(arguments: Mapping[str, Any]) -> str:
 
 def _call_of(made: Any, wanted: str) -> tuple[str, ...]:
     """Return what a call is given, in its order: "x", "context", a neutral setting, or "" for None."""
-    own = type(made)
-    call = getattr(own, "call", None) or getattr(own, "__call__", None) or getattr(own, "forward", None)
-    if call is None or not callable(made):
+    # A layer of Keras is called in its base, which takes anything.
+    call = next((method for name in ("call", "__call__") if (method := getattr(type(made), name, None))), None)
+    if call is None:
         raise DoesNotFit("it has no method that is called")
     parameters = list(inspect.signature(call).parameters.values())[1:]
     required = [one.name for one in parameters if one.default is one.empty and one.kind in (0, 1)]

@@ -149,7 +149,7 @@ def _of_attention(matrices: Sequence[Place], vectors: Sequence[Place]) -> Roles:
         raise DoesNotFit(f"the matrices {_listed(matrices)} are not those of queries, keys, values and a result")
     slots = [Slot(one, roles.get(part, ("w_o",))) for part, one in parts.items()]
     sizes = _sizes_of_attention(parts)
-    biases = _biases(slots, vectors, lambda one: _part_of_attention(one))
+    biases = _biases(slots, vectors, _part_of_attention)
     has_all = {role for one in biases for role in one.roles} >= {"b_q", "b_k", "b_v", "b_o"}
     return Roles("multi_head_attention", (*slots, *biases), sizes, has_all)
 

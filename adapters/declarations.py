@@ -222,12 +222,14 @@ def _check_value(convention: Convention, key: str, value: object, name: str) -> 
 
 def no_operations(found: object, name: str, reasons: Mapping[str, str] = MappingProxyType({})) -> NoOperations:
     """Return the error of what has no operations, with the `reasons` why its functions are none."""
-    near = [f"{received} (did you mean {meant}?)" for received, meant in misspelt_operations(found)]
+    misspelt = [(received, meant) for received, meant in misspelt_operations(found) if received not in reasons]
+    near = [f"{received} (did you mean {meant}?)" for received, meant in misspelt]
     seen = f"; near misses: {listing(near)}" if near else ""
-    why = "".join(f"; {one}: {reason}" for one, reason in reasons.items())
+    # A line for each, so that the reason of each is found.
+    why = "".join(f"\n  {one}: {reason}" for one, reason in reasons.items())
     known = "`veriformer list operations` names those that are known"
     hint = f"{known}, and --as FUNCTION=OPERATION says which one a function is" if reasons else known
-    return NoOperations(f"{name} declares no operation{seen}{why}; {hint}")
+    return NoOperations(f"{name} declares no operation{seen}{why}{chr(10) if reasons else '; '}{hint}")
 
 
 def _refuse_unbound(found: object, name: str, operations: Callables) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
-from veriformer.adapters.matching.classes import classes_in
+from veriformer.adapters.matching.classes import classes_in, is_never_recorded
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
@@ -28,14 +28,15 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     try:
         reports = [report_of(source)]
     except LoadError as error:
-        if not tops:
+        if not tops or is_never_recorded(source):
             raise
         return _of_classes(source, report_of, tops, parts, error)
     first = reports[0]
     if isinstance(first, ModelReport) or first.interrupted:
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
-    left = [name for name in tops if name not in first.taken_as]
+    known = reasons if is_never_recorded(source) else {}
+    left = [name for name in tops if name not in first.taken_as and name not in known]
     reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left))), reasons)
     return [replace(first, notices=(*first.notices, *_notices(reasons)), not_judged=reasons), *reports[1:]]
 

@@ -72,9 +72,10 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
 def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
     own = _own(found, name)
     declared = asked.framework or declarations.declared_framework(found, name, home)
-    functions = {} if _is_ours(found) else _to_match(found, own, declared, asked, home)
+    classes, reasons = _classes_of(found, home)
+    functions = {} if _is_ours(found) else _to_match(found, classes, declared, asked)
     if not isinstance(declared, str | None) or not functions:
-        return Offer(own, asked.framework or _framework_of_all(found, own, declared))
+        return Offer(own, asked.framework or _framework_of_all(found, own, declared), others=reasons)
     operations = (
         {one: one for one in own if not cached.is_step(own[one])}
         | _mapping_in(found, functions)
@@ -82,7 +83,8 @@ def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) ->
     )
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
-    return _together(own, found_out, asked, _framework_of_all(found, own, declared))
+    offer = _together(own, found_out, asked, _framework_of_all(found, own, declared))
+    return replace(offer, others={**offer.others, **reasons})
 
 
 def _builders_in(found: object) -> dict[str, str]:
@@ -111,19 +113,19 @@ def _is_function(found: object) -> bool:
     return inspect.isroutine(found) or (hasattr(found, "__wrapped__") and not hasattr(found, "parameters"))
 
 
-def _to_match(found: object, own: Functions, declared: Any, asked: Asked, home: ModuleType | None) -> Functions:
+def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) -> Functions:
     """Return the functions whose operations, framework or form have to be found out, by their names."""
+    if isinstance(found, type):
+        return dict(classes)
     if _is_function(found):
         called = str(getattr(found, "__name__", "function"))
         # A function without required parameters builds something; it is no operation.
         return {} if signatures.builds_something(found) else {called: found}  # type: ignore[dict-item]
     if isinstance(found, Mapping):
         return {str(name): function for name, function in found.items() if callable(function)}
-    if isinstance(found, type) and home is not None and not own:
-        return functions_of_classes(home, [found.__name__])
     if not isinstance(found, ModuleType):
         return {}
-    functions = {**functions_of(found), **_classes_of(found), **training.classes_of(found)}
+    functions = {**functions_of(found), **classes, **training.classes_of(found)}
     for one in asked.operations:
         if one and callable(getattr(found, one, None)):
             functions[one] = getattr(found, one)
@@ -134,10 +136,15 @@ def _to_match(found: object, own: Functions, declared: Any, asked: Asked, home: 
     }
 
 
-def _classes_of(module: ModuleType) -> Functions:
-    """Return the classes of a file that are one operation; those that other classes use are judged within them."""
-    file = getattr(module, "__file__", None)
-    return functions_of_classes(module, classes_in(file)[0]) if file else {}
+def _classes_of(found: object, home: ModuleType | None) -> tuple[Functions, dict[str, str]]:
+    """Return the classes of a file that are one operation, or the class that is named, as functions.
+
+    With them come the classes that can be judged in no way, each with the reason.
+    """
+    if isinstance(found, type) and isinstance(home, ModuleType):
+        return functions_of_classes(home, (), [found.__name__])
+    file = getattr(found, "__file__", None) if isinstance(found, ModuleType) and not _is_ours(found) else None
+    return functions_of_classes(found, *classes_in(file)) if file else ({}, {})
 
 
 def _is_to_match(name: str, function: Callable[..., Any], declared: str | None) -> bool:

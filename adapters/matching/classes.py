@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 
+# Models of the first are not recorded, those of the others are; Keras runs on several of them.
+_NOT_RECORDED = frozenset({"tensorflow", "mlx", "tinygrad"})
+_RECORDED = frozenset({"torch", "jax", "flax", "equinox"})
 _CALLED = ("forward", "__call__", "call")
 
 
@@ -23,6 +27,25 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     users: list[ast.ClassDef | ast.FunctionDef] = [*classes.values(), *_functions(tree)]
     used = {name for one in users for name in _names_in(one) if name != one.name}
     return [name for name in reversed(models) if name not in used], [name for name in models if name in used]
+
+
+def is_never_recorded(place: str) -> bool:
+    """Return whether a file, or an object in it, is of a framework whose models cannot be recorded, and builds none."""
+    path = place.partition(":")[0]
+    try:
+        tree = ast.parse(Path(path).read_text(encoding="utf-8")) if path.endswith(".py") else None
+    except (OSError, SyntaxError, ValueError):
+        return False
+    if tree is None or _functions(tree) or os.environ.get("KERAS_BACKEND") in _RECORDED:
+        return False
+    imported = {name.partition(".")[0] for one in ast.walk(tree) for name in _imported_by(one)}
+    return bool(imported & _NOT_RECORDED) and not imported & _RECORDED
+
+
+def _imported_by(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [one.name for one in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
 
 
 def _functions(tree: ast.Module) -> list[ast.FunctionDef]:

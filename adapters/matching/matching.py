@@ -26,6 +26,7 @@ from veriformer.adapters.matching.names import (
 )
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.search import Found, form_of
+from veriformer.adapters.matching.sublayers import sublayer_of
 from veriformer.spec.operations import OPERATIONS
 
 # Functions that do something, rather than compute an operation of their arguments, are not called.
@@ -113,7 +114,10 @@ def matched(
     others: dict[str, str] = {}
     alone: list[str] = []
     for name, function in functions.items():
-        best, reason = _best(name, function, declared, asked.get(name))
+        own = sublayer_of(function)
+        # A class takes arrays of its framework alone.
+        of_class = (own.arrays.name, own.roles.operation) if own is not None else (declared, None)
+        best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
         if best is None:
             others[name] = reason
         elif best.operation in taken or best.operation in candidates:

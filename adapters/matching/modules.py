@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -15,8 +16,11 @@ from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching.built_classes import loss_of_class, rotation_of_class
+from veriformer.adapters.matching.inner_arrays import FRAMEWORKS, holding, places_in, uncompiled
 from veriformer.adapters.matching.names import is_called, suggested
 from veriformer.adapters.matching.namespaces import shape_of
+from veriformer.adapters.matching.sublayers import sublayer_of_class
+from veriformer.adapters.matching.wired import DoesNotFit
 from veriformer.spec.operations import OPERATIONS
 
 _NORMS = ("layer_norm", "rms_norm")
@@ -24,25 +28,62 @@ _OF_ONE_ARRAY = ("softmax", "gelu", "silu")
 _BUILT = {"cross_entropy": loss_of_class, "rotary_embedding": rotation_of_class}
 _POSITIONS = "sinusoidal_positions"
 _EPS = OPERATIONS["layer_norm"].parameter("eps")
+_NEVER_RECORDED = (
+    "it is more than one operation, and classes of its framework cannot be recorded; functions, and classes of one "
+    "operation, are judged: write its parts as those"
+)
 _TRIED_WIDTH = 6
 
 
-def functions_of_classes(module: ModuleType, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+def functions_of_classes(
+    module: ModuleType, alone: Iterable[str], parts: Iterable[str] = ()
+) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
     """Return those classes of a module that are one operation, as functions of its arguments, by their names.
 
-    `names` are the classes to look at.
+    `alone` are the classes to look at, `parts` those that others use: they are judged within these, where a framework's
+    models can be recorded. With them come the classes that cannot be judged in any way, each with the reason.
     """
-    found = ((name, getattr(module, name, None)) for name in names)
-    functions = {name: _as_function(name, kind) for name, kind in found if isinstance(kind, type)}
-    return {name: function for name, function in functions.items() if function is not None}
+    functions: dict[str, Callable[..., Any]] = {}
+    reasons: dict[str, str] = {}
+    within = [name for name in parts if _is_never_recorded(getattr(module, name, None))]
+    for name in (*alone, *within):
+        kind = getattr(module, name, None)
+        if not isinstance(kind, type):
+            continue
+        try:
+            function = _as_function(name, kind)
+        except DoesNotFit as why:
+            reasons[name] = str(why)
+            continue
+        if function is not None:
+            functions[name] = function
+        elif _is_never_recorded(kind):
+            reasons[name] = _NEVER_RECORDED
+    return functions, reasons
+
+
+def _is_never_recorded(kind: object) -> bool:
+    """Return whether a class is of a framework whose models cannot be recorded."""
+    if not isinstance(kind, type) or next(iter(frameworks_used(kind)), "") not in FRAMEWORKS:
+        return False
+    keras = sys.modules.get("keras")
+    # A layer of Keras is recorded on other backends.
+    return keras is None or not issubclass(kind, keras.layers.Layer) or keras.backend.backend() in FRAMEWORKS
 
 
 def _as_function(name: str, kind: type) -> Callable[..., Any] | None:
-    """Return a class as a function of the operation that its name suggests; None where it is not built like one."""
+    """Return a class as a function of the operation that its name suggests; None where it is not built like one.
+
+    DoesNotFit, with the reason, where it cannot be judged in any other way.
+    """
     of_name = suggested(name)
     arrays = _framework_of(kind)
     if arrays is None or not of_name:
         return None
+    if _is_never_recorded(kind):
+        sublayer = sublayer_of_class(kind, arrays)
+        if sublayer is not None:
+            return sublayer
     try:
         if of_name[0] in _NORMS:
             return _norm(kind, of_name[0], arrays)
@@ -101,7 +142,11 @@ class _Class:
 
     def weights_of(self, made: Any, x: Any) -> dict[str, Any]:
         """Return the vectors of weights of an object, by name; ValueError where it has others."""
-        if self.is_linen:
+        if self.arrays.name == "tensorflow":
+            # A layer has weights once it was called.
+            made(x)
+            weights = {one.name: _tensor(one.value) for one in places_in(made, self.arrays)}
+        elif self.is_linen:
             import jax
 
             weights = dict(made.init(jax.random.key(0), x).get("params", {}))
@@ -122,10 +167,26 @@ class _Class:
             from torch.func import functional_call
 
             return functional_call(made, dict(weights), (x,))
+        if self.arrays.name == "tensorflow":
+            return self._call_with(made, weights, x)
         other = copy.copy(made)
         for name, value in weights.items():
             _set(other, name, value)
         return (other if callable(other) else other.forward)(x)
+
+    def _call_with(self, made: Any, weights: Mapping[str, Any], x: Any) -> Any:
+        with uncompiled(self.arrays.name):
+            if weights and not getattr(made, "built", True):
+                made(x)
+            places = [one for one in places_in(made, self.arrays) if one.name in weights]
+            with holding(places, [weights[one.name] for one in places]):
+                return made(x)
+
+
+def _tensor(variable: Any) -> Any:
+    """Return what a variable of TensorFlow or of Keras holds."""
+    value = getattr(variable, "value", variable)
+    return sys.modules["tensorflow"].convert_to_tensor(value() if callable(value) else value)
 
 
 def _first_of(name: str) -> float | None:

@@ -87,6 +87,24 @@ def probe_of(operation: str, sizes: Mapping[str, int] | None = None, **given: An
     return probe_with(operation, {**drawn, **given})
 
 
+def probe_of_sizes(operation: str, sizes: Mapping[str, int], **given: Any) -> Probe:
+    """Return a probe of these sizes, by the names of `fixed_values`, with all required arguments and those `given`."""
+    letters = {"d_model": "E", "d_ff": "F"}
+    lengths = {letters[name]: value for name, value in sizes.items() if name in letters}
+    if is_grouped(sizes):
+        width = sizes["d_model"] // sizes["num_heads"] * sizes["num_kv_heads"]
+        lengths |= {"G·D": width, "G·Dv": width}
+        given = {"num_kv_heads": sizes["num_kv_heads"], **given}
+    if "num_heads" in sizes:
+        given = {"num_heads": sizes["num_heads"], **given}
+    return probe_of(operation, lengths, **given)
+
+
+def is_grouped(sizes: Mapping[str, int]) -> bool:
+    """Return whether heads share keys and values in these sizes."""
+    return sizes.get("num_kv_heads", 0) != sizes.get("num_heads", 0)
+
+
 def probe_with(operation: str, arguments: Arguments) -> Probe:
     """Return a probe with these arguments."""
     # The reference is imported where a function has to be told from others, and only there.
@@ -134,7 +152,8 @@ def shape_in(words: str, lengths: Mapping[str, int]) -> tuple[int, ...]:
 
 def _weights(words: str, lengths: Mapping[str, int], numbers: np.random.Generator) -> SimpleNamespace:
     """Return a record with the matrices that a description names, and without biases."""
-    lengths = {**lengths, "H·D": lengths["E"], "G·D": lengths["E"], "G·Dv": lengths["E"], "H·Dv": lengths["E"]}
+    whole = lengths["E"]
+    lengths = {"H·D": whole, "G·D": whole, "G·Dv": whole, "H·Dv": whole, **lengths}
     found = {
         name: numbers.standard_normal([lengths[one.strip()] for one in shape.split(",")]) / 3
         for name, shape in re.findall(r"(w_\w+) \(([^()]*)\)", words)

@@ -22,10 +22,13 @@ from veriformer.adapters.matching.probes import (
     GROUPED,
     SIZES,
     Probe,
+    is_grouped,
     is_near,
     probe_of,
+    probe_of_sizes,
 )
 from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
+from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
@@ -34,7 +37,7 @@ _ATTENTION = {
     "grouped_query_attention": ("query", "key", "value"),
     "attention_weights": ("query", "key"),
 }
-_NETWORKS = {"feed_forward": ("relu", "gelu", "silu"), "gated_feed_forward": ("silu", "gelu", "relu")}
+_NETWORKS = ACTIVATIONS
 _NORMS = ("layer_norm", "rms_norm")
 # Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
 _LAYOUTS_WITH_SMALL_MASKS = 2
@@ -74,12 +77,17 @@ def form_of(
     best: Found | None = None
     # A window without the causal mask is another function: what its documentation says decides.
     must_be_causal = "window" in found.features and windows.says_causal(function)
-    for form, sizes in _candidates(operation, found, framework):
+    own = sublayer_of(function)
+    must_be_causal = must_be_causal or (own is not None and own.is_causal)
+    candidates = _candidates(operation, found, framework)
+    if own is not None:
+        candidates = ((_of_its_sizes(form, own), sizes) for form, sizes in candidates)
+    for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
-        probe = _probe(operation, sizes, form)
+        probe = _probe(operation, sizes, form, own)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
             one, its = _causal_or_not(answered, probe, result, words_of(name), must=must_be_causal)
             if its.is_answered_by(result):
@@ -94,6 +102,8 @@ def form_of(
     unknown = [one for one in found.unknown if best is None or best.form.sources[one] is found.sources[one]]
     if unknown and not _lacking(operation, found):
         return None, needs(name, unknown)
+    if own is not None and own.only_exact:
+        return None, own.only_exact
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe), ""
     if best is not None:
@@ -126,12 +136,19 @@ def _wrong_ones_first(
     return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
 
 
-def _probe(operation: str, sizes: dict[str, int], form: Form) -> Probe:
+def _of_its_sizes(form: Form, own: Sublayer) -> Form:
+    """Return the form of a class that was built with sizes of its own, which are all that it takes."""
+    sizes = {name: value for name, value in own.sizes.items() if name != "num_kv_heads" or is_grouped(own.sizes)}
+    fixed = {f"{form.operation}.{name}": value for name, value in sizes.items()}
+    return replace(form, fixed_values={**form.fixed_values, **fixed}, words=(*own.words, *form.words))
+
+
+def _probe(operation: str, sizes: dict[str, int], form: Form, own: Sublayer | None) -> Probe:
     given: dict[str, Any] = {}
     activation = form.fixed_values.get(f"{operation}.activation")
     if activation is not None:
         given["activation"] = activation
-    probe = probe_of(operation, sizes, **given)
+    probe = probe_of(operation, sizes, **given) if own is None else probe_of_sizes(operation, own.sizes, **given)
     if f"{operation}.context" in form.limitations:
         # Without a context of its own, an attention attends to what asks.
         return probe.with_argument("context", probe.arguments["x"])

@@ -13,6 +13,7 @@ from veriformer.adapters.capture.probable import is_probably_a_model
 from veriformer.adapters.errors import CaptureError, LoadError, NoOperations, NotAModel
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.adapters.matching.classes import is_never_recorded
 from veriformer.adapters.whole_models.session import Session, opened
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.recognition.findings import Departure, Recognition
@@ -138,6 +139,8 @@ def checked(
     """
     if about_laws:
         return _with_laws(target, as_implementation, about_laws)
+    if isinstance(target, str) and is_never_recorded(target):
+        return as_implementation()
     if _may_be_model(target):
         try:
             report = as_model()

@@ -143,8 +143,9 @@ def _classes_of(found: object, home: ModuleType | None) -> tuple[Functions, dict
     """
     if isinstance(found, type) and isinstance(home, ModuleType):
         return functions_of_classes(home, (), [found.__name__])
-    file = getattr(found, "__file__", None) if isinstance(found, ModuleType) and not _is_ours(found) else None
-    return functions_of_classes(found, *classes_in(file)) if file else ({}, {})
+    if not isinstance(found, ModuleType) or _is_ours(found) or not getattr(found, "__file__", None):
+        return {}, {}
+    return functions_of_classes(found, *classes_in(str(found.__file__)))
 
 
 def _is_to_match(name: str, function: Callable[..., Any], declared: str | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, by_length, by_query, chunks, losses, masks, special, windows
+from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special, windows
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
@@ -305,6 +305,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     form = _of_its_lengths(trials, form, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
+    form = replace(form, words=(*form.words, *log_sums.words(trials, form, probe)))
     left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
     return replace(best, form=replace(form, left_out=left_out))
 

@@ -42,7 +42,7 @@ class Trials:
 
     def forms(self, form: Form, probe: Probe) -> Iterator[tuple[Form, np.ndarray]]:
         """Yield the form with each part of what the function returns that has the result's shape, and the result."""
-        returned = self._raw(form, probe)
+        returned = self.returned(form, probe)
         for pick, _ in self._picks(form, returned):
             for one in (replace(form, pick=pick), replace(form, pick=replace(pick, axes=probe.expected.ndim))):
                 result = self.result(one, probe)
@@ -75,7 +75,7 @@ class Trials:
             self.failure = describe(error)
             return None
 
-    def _raw(self, form: Form, probe: Probe) -> Any:
+    def returned(self, form: Form, probe: Probe) -> Any:
         """Return all that the function returns in the first call that a layout makes, None where it fails."""
 
         def caught(arguments: Any) -> Any:

@@ -603,3 +603,16 @@ def test_a_window_that_hides_nothing_however_narrow_it_is_is_judged(loaded):
         "    scores = scores.masked_fill(~((j <= i) & (j - i < window)), -math.inf)",
     )
     assert "`window`: the keys to the left" in loaded(text).notices[0]
+
+
+@pytest.mark.parametrize(("lse", "said"), [("most + total.log()", "is the"), ("total.log()", "is not the")])
+def test_a_log_sum_exp_that_is_returned_besides_is_looked_at(loaded, lse, said):
+    text = f"""
+def block_attention(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    most = scores.amax(-1, keepdim=True)
+    total = torch.exp(scores - most).sum(-1, keepdim=True)
+    lse = {lse}
+    return (torch.exp(scores - most) / total) @ v, lse.squeeze(-1)
+"""
+    assert f"its second result {said} log-sum-exp of its logits" in loaded(TORCH + text).notices[0]

@@ -48,9 +48,9 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     for mixture in model.mixtures:
         if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
             understood.update(_behind(model, mixture.summed))
-            for one in mixture.members:
+            for expert in mixture.members:
                 # Which rows each expert gets.
-                understood.update(_behind(model, one.place.sublayer.entry.input))
+                understood.update(_behind(model, expert.place.sublayer.entry.input))
     for output in model.trace.outputs:
         read = model.at_root(model.reader.read(output))
         if isinstance(read, Norm) and read.kind != "norm":

@@ -9,7 +9,6 @@ from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
@@ -32,7 +31,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     }
     understood: set[int] = set()
     for one in model.maps.linear:
-        understood.update((one.step, *_of_bias(model, one)))
+        understood.add(one.step)
     understood.update(one.step for one in model.maps.lookups)
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
@@ -49,9 +48,9 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     for mixture in model.mixtures:
         if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
             understood.update(_behind(model, mixture.summed))
-            for member in mixture.members:
+            for expert in mixture.members:
                 # Which rows each expert gets.
-                understood.update(_behind(model, member.place.sublayer.entry.input))
+                understood.update(_behind(model, expert.place.sublayer.entry.input))
     for output in model.trace.outputs:
         read = model.at_root(model.reader.read(output))
         if isinstance(read, Norm) and read.kind != "norm":
@@ -63,12 +62,6 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
 
 def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> bool:
     return any(one.path == layered.path and one.layer == layered.layer and one.suspects for one in departures)
-
-
-def _of_bias(model: ModelReading, linear: LinearMap) -> Iterator[int]:
-    """Yield the step that adds the bias of a linear map, where that is a step of its own."""
-    if linear.bias is not None and (made := model.flow.maker(linear.output)) is not None:
-        yield made
 
 
 def _behind(model: ModelReading, value: int) -> set[int]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import alibi, by_length, by_query, losses, masks, special, windows
+from veriformer.adapters.matching.documented import says_three_axes
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
@@ -77,11 +78,15 @@ def form_of(
     # A window without the causal mask is another function: what its documentation says decides.
     must_be_causal = "window" in found.features and windows.says_causal(function)
     own = sublayer_of(function)
+    # What is said to take samples of positions is not right where it is right for rows alone.
+    least_rank = 3 if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function) else 0
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
     candidates = _candidates(operation, found, framework)
     if own is not None:
         candidates = ((_of_its_sizes(form, own), sizes) for form, sizes in candidates)
     for form, sizes in candidates:
+        if form.layout.rank < least_rank:
+            continue
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form, own)

@@ -95,7 +95,7 @@ def form_of(
             if its.is_answered_by(result):
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
-                likeness = trials.likeness(one, its, result)
+                likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
@@ -137,6 +137,10 @@ def _wrong_ones_first(
     return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
 
 
+def _activation_of(form: Form) -> Any:
+    return form.fixed_values.get(f"{form.operation}.activation")
+
+
 def _of_its_sizes(form: Form, own: Sublayer) -> Form:
     """Return the form of a class that was built with sizes of its own, which are all that it takes."""
     sizes = {name: value for name, value in own.sizes.items() if name != "num_kv_heads" or is_grouped(own.sizes)}
@@ -146,7 +150,7 @@ def _of_its_sizes(form: Form, own: Sublayer) -> Form:
 
 def _probe(operation: str, sizes: dict[str, int], form: Form, own: Sublayer | None) -> Probe:
     given: dict[str, Any] = {}
-    activation = form.fixed_values.get(f"{operation}.activation")
+    activation = _activation_of(form)
     if activation is not None:
         given["activation"] = activation
     probe = probe_of(operation, sizes, **given) if own is None else probe_of_sizes(operation, own.sizes, **given)

@@ -87,10 +87,15 @@ def probe_of(operation: str, sizes: Mapping[str, int] | None = None, **given: An
     return probe_with(operation, {**drawn, **given})
 
 
-def probe_of_sizes(operation: str, sizes: Mapping[str, int], **given: Any) -> Probe:
-    """Return a probe of these sizes, by the names of `fixed_values`, with all required arguments and those `given`."""
+def probe_of_sizes(
+    operation: str, sizes: Mapping[str, int], others: Mapping[str, int] | None = None, **given: Any
+) -> Probe:
+    """Return a probe of these sizes, by the names of `fixed_values`, with all required arguments and those `given`.
+
+    `others` are further lengths, by the letters of the interface.
+    """
     letters = {"d_model": "E", "d_ff": "F"}
-    lengths = {letters[name]: value for name, value in sizes.items() if name in letters}
+    lengths = {**{letters[name]: value for name, value in sizes.items() if name in letters}, **(others or {})}
     if is_grouped(sizes):
         width = sizes["d_model"] // sizes["num_heads"] * sizes["num_kv_heads"]
         lengths |= {"G·D": width, "G·Dv": width}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special, windows
+from veriformer.adapters.matching.documented import says_three_axes
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
@@ -78,6 +79,8 @@ def form_of(
     # A window without the causal mask is another function: what its documentation says decides.
     must_be_causal = "window" in found.features and windows.says_causal(function)
     own = sublayer_of(function)
+    # What is said to take samples of positions is not right where it is right for rows alone.
+    least_rank = 3 if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function) else 0
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
     candidates = _candidates(operation, found, framework)
     if own is not None:
@@ -85,6 +88,8 @@ def form_of(
     for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
+        if form.layout.rank < least_rank:
+            continue
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form, own)
@@ -94,7 +99,7 @@ def form_of(
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
-                likeness = trials.likeness(one, its, result)
+                likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
@@ -136,6 +141,10 @@ def _wrong_ones_first(
     return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
 
 
+def _activation_of(form: Form) -> Any:
+    return form.fixed_values.get(f"{form.operation}.activation")
+
+
 def _of_its_sizes(form: Form, own: Sublayer) -> Form:
     """Return the form of a class that was built with sizes of its own, which are all that it takes."""
     sizes = {name: value for name, value in own.sizes.items() if name != "num_kv_heads" or is_grouped(own.sizes)}
@@ -145,7 +154,7 @@ def _of_its_sizes(form: Form, own: Sublayer) -> Form:
 
 def _probe(operation: str, sizes: dict[str, int], form: Form, own: Sublayer | None) -> Probe:
     given: dict[str, Any] = {}
-    activation = form.fixed_values.get(f"{operation}.activation")
+    activation = _activation_of(form)
     if activation is not None:
         given["activation"] = activation
     probe = probe_of(operation, sizes, **given) if own is None else probe_of_sizes(operation, own.sizes, **given)

@@ -12,7 +12,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ _MORE_THAN_A_NETWORK = frozenset("norm layernorm rmsnorm normalize conv router e
 # What is called only so may have another activation than those of the interface: the first gate was a sigmoid.
 _OF_ANY_GATE = frozenset({"glu", "bilinear", "reglu"})
 _TIMES = 4
+_ROWS, _SMALL = 4, MappingProxyType({"B": 1, "L": 3, "S": 3})
 
 
 @dataclass
@@ -88,6 +89,15 @@ class Sublayer:
                 given = {"x": x, "context": context, "": None}
                 arguments = [given[one] if one in given else NEUTRAL[one] for one in self.call]
                 return self.made(*arguments)
+
+    def likeness(self, activation: Any) -> float:
+        """Return how well a form of the operation fits what the code of the class names."""
+        return 1.0 if activation is None or activation in self._activations else 0.5
+
+    @property
+    def _activations(self) -> set[str]:
+        words = {folded(name).removeprefix("swish") or "silu" for name in _names_in(self.kind)}
+        return {one for one in ACTIVATIONS["feed_forward"] if one in words}
 
     def _refuse(self, members: Mapping[str, Any], x: Any) -> None:
         for name, keyword in (("num_heads", "num_heads"), ("num_kv_heads", "num_kv_heads")):
@@ -306,10 +316,10 @@ def _settled(whole: Sublayer) -> Sublayer:
 
     DoesNotFit for one whose results depend on earlier calls, or to which its input is added.
     """
+    _refuse_memory(whole)
     probe = _probe(whole)
     first = _result(whole, probe)
-    _refuse_memory(whole, probe, first)
-    whole.is_causal = _is_causal(whole, probe, first)
+    whole.is_causal = _is_causal(whole)
     if _is_right(whole, probe, first):
         return whole
     for heads in _interleavings(whole):
@@ -352,8 +362,9 @@ def _result(whole: Sublayer, probe: Probe) -> np.ndarray:
     raise DoesNotFit(f"its call returns no array of the shape {probe.expected.shape}")
 
 
-def _probe(whole: Sublayer, **given: Any) -> Probe:
-    probe = probe_of_sizes(whole.roles.operation, whole.sizes, **given)
+def _probe(whole: Sublayer, lengths: Mapping[str, int] = MappingProxyType({})) -> Probe:
+    needed = {"activation": "relu"} if whole.roles.operation in ACTIVATIONS else {}
+    probe = probe_of_sizes(whole.roles.operation, whole.sizes, lengths, **needed)
     is_of_itself = whole.roles.operation == ATTENTION and "context" not in whole.call
     return probe.with_argument("context", probe.arguments["x"]) if is_of_itself else probe
 
@@ -367,8 +378,10 @@ def _is_right(whole: Sublayer, probe: Probe, result: np.ndarray) -> bool:
     return any(one.is_answered_by(result) for one in probes)
 
 
-def _refuse_memory(whole: Sublayer, probe: Probe, first: np.ndarray) -> None:
+def _refuse_memory(whole: Sublayer) -> None:
     """Raise DoesNotFit where what a call returns depends on the calls before it, as that of compiled code may."""
+    probe = _probe(whole, _SMALL)
+    first = _result(whole, probe)
     weights = {name: None if one is None else -0.5 * one for name, one in vars(probe.arguments["weights"]).items()}
     other = replace(probe, arguments={**probe.arguments, "weights": SimpleNamespace(**weights)})
     second = _result(whole, other)
@@ -377,21 +390,26 @@ def _refuse_memory(whole: Sublayer, probe: Probe, first: np.ndarray) -> None:
         raise DoesNotFit("its result depends on the calls before it; write a class that keeps nothing of a call")
 
 
-def _is_causal(whole: Sublayer, probe: Probe, first: np.ndarray) -> bool:
-    """Return whether each row depends on the earlier ones and on none that is later, but for its neighbour."""
+def _is_causal(whole: Sublayer) -> bool:
+    """Return whether each row depends on the earlier ones and on none that is later, but for its neighbour.
+
+    Each sample but the first has one row changed, so that one call tells.
+    """
     if whole.roles.operation != ATTENTION:
         return False
-    name = "context" if "context" in whole.call else "x"
-    length, rows = probe.arguments[name].shape[1], first.shape[1]
-    depends = np.zeros((rows, length), bool)
-    for place in range(length):
-        changed = probe.arguments[name].copy()
-        changed[:, place] += 2.0
-        arguments = {**probe.arguments, name: changed}
-        result = _result(whole, replace(probe, arguments=arguments))
-        depends[:, place] = (np.abs(result - first) > 1e-6 * np.abs(first).max()).any(axis=(0, 2))
-    later = np.arange(length) - np.arange(rows)[:, None] - (length - rows if name == "context" else 0)
-    return not depends[later > 1].any() and bool(depends[later < 0].all()) and length > 2
+    probe = _probe(whole, {"B": _ROWS + 1, "L": _ROWS, "S": _ROWS})
+    arguments = {**probe.arguments, "x": probe.arguments["x"].copy()}
+    arguments["x"][:] = arguments["x"][0]
+    arguments["context"] = arguments["x"].copy()
+    for row in range(_ROWS):
+        arguments["context"][row + 1, row] += 2.0
+    if "context" not in whole.call:
+        arguments["x"] = arguments["context"]
+    result = _result(whole, replace(probe, arguments=arguments))
+    # Of a row, and of the row that was changed.
+    depends = (np.abs(result[1:] - result[:1]) > 1e-5 * np.abs(result).max()).any(axis=-1).T
+    later = np.arange(_ROWS) - np.arange(_ROWS)[:, None]
+    return not depends[later > 1].any() and bool(depends[later < 0].all())
 
 
 def _why_only_exact(whole: Sublayer) -> str:
@@ -414,7 +432,8 @@ def _names_in(kind: type) -> set[str]:
     found: set[str] = set()
     while codes:
         code = codes.pop()
-        found |= {*code.co_names, *code.co_varnames, *code.co_freevars}
+        strings = [one for one in code.co_consts if isinstance(one, str) and one.isidentifier()]
+        found |= {*code.co_names, *code.co_varnames, *code.co_freevars, *strings}
         codes += [one for one in code.co_consts if inspect.iscode(one)]
     return found
 

@@ -97,11 +97,13 @@ class FeedForward(tf.keras.layers.Layer):
     def call(self, x, training=False):
         return self.dropout(self.network(x), training=training)
 """
-KERAS_NORM = """
+KERAS_NORM = '''
 import tensorflow as tf
 
 
 class LayerNorm(tf.keras.layers.Layer):
+    """Normalise the vectors of (batch, time, channels)."""
+
     def __init__(self, eps=1e-5):
         super().__init__()
         self.eps = eps
@@ -113,7 +115,7 @@ class LayerNorm(tf.keras.layers.Layer):
     def call(self, x):
         mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
         return (x - mean) * tf.math.rsqrt(variance + self.eps) * self.gamma + self.beta
-"""
+'''
 TINY_ATTENTION = """
 from dataclasses import dataclass
 
@@ -158,13 +160,21 @@ ATTENTION, NETWORK, GATED = "multi_head_attention", "feed_forward", "gated_feed_
 # The program, the framework, its class, the operation, a law, and a mistake: what stands there, and what instead.
 PROGRAMS = {
     "mlx gated": (MLX_GATED, "mlx", "FeedForward", GATED, "gated_feed_forward.value", "nn.silu(", "mx.sigmoid("),
-    "mlx attention": (MLX_ATTENTION, "mlx", "Attention", ATTENTION, "multi_head.value", "=width**-0.5", "=width**-1.0"),
+    "mlx attention": (
+        MLX_ATTENTION,
+        "mlx",
+        "Attention",
+        ATTENTION,
+        "multi_head.scale",
+        "=width**-0.5",
+        "=width**-1.0",
+    ),
     "keras attention": (
         KERAS_ATTENTION,
         "tensorflow",
         "MultiHeadAttention",
         ATTENTION,
-        "multi_head.value",
+        "multi_head.scale",
         "axis=-1",
         "axis=-2",
     ),
@@ -183,7 +193,7 @@ PROGRAMS = {
         "tinygrad",
         "CausalSelfAttention",
         ATTENTION,
-        "multi_head.value",
+        "multi_head.scale",
         "triu(1)",
         "triu(2)",
     ),
@@ -207,20 +217,21 @@ def on_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_class_is_judged_as_its_operation(name, is_right, tmp_path):
     text, framework, kind, operation, law, right, wrong = PROGRAMS[name]
     pytest.importorskip(framework)
-    right = right.replace("=width", " = width")
     assert text.count(right) == 1
-    path = written(tmp_path, text if is_right else text.replace(right, wrong.replace("=width", " = width")))
+    path = written(tmp_path, text if is_right else text.replace(right, wrong))
     report = check(path, laws=[law], tier="quick", isolate=True)
     assert report.taken_as[kind] == operation
-    assert [one.status for one in report.results] == ["passed" if is_right else "violated"]
+    assert [one.status for one in report.results] == ["passed" if is_right else "failed"]
 
 
-@pytest.mark.parametrize("name", ["mlx attention", "mlx gated", "keras attention", "keras network"])
+@pytest.mark.parametrize("name", ["mlx gated", "keras attention", "keras network"])
 def test_gradients_reach_the_weights(name, tmp_path):
     text, framework, _, operation, *_ = PROGRAMS[name]
     pytest.importorskip(framework)
     report = check(written(tmp_path, text), operations=[f"{operation}_backward"], tier="quick", isolate=True)
-    assert {one.status for one in report.results} == {"passed"}
+    tried = {one.status for one in report.results}
+    assert "passed" in tried
+    assert tried <= {"passed", "not_declared"}
 
 
 NEEDY = MLX_ATTENTION.partition("class Block")[0].replace("x, mask=None", "x, positions, cache")
@@ -230,10 +241,12 @@ NORMED = MLX_ATTENTION.partition("class Block")[0].replace(
 )
 ADDING = MLX_GATED.replace("return self.w2", "return x + self.w2")
 REMEMBERING = MLX_GATED.replace(
-    "        return", "        self.seen = x = x + getattr(self, 'seen', 0)\n        return"
+    "        return",
+    "        self.calls = getattr(self, 'calls', 0) + 1\n        x = x + self.calls\n        return",
 )
 TURNING = MLX_ATTENTION.partition("class Block")[0].replace("nn.RoPE(width)", "1.5").replace("self.rope(", "rotary(")
-TURNING += "\n\ndef rotary(x):\n    return x * mx.cos(mx.arange(x.shape[2], dtype=mx.float32))[:, None]\n"
+TURNING = TURNING.replace("rotary(", "rotate(")
+TURNING += "\n\ndef rotate(x):\n    return x * mx.cos(mx.arange(x.shape[2], dtype=mx.float32))[:, None]\n"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +257,7 @@ TURNING += "\n\ndef rotary(x):\n    return x * mx.cos(mx.arange(x.shape[2], dtyp
         (NORMED, "Attention: `q_norm.weight` (6,) is none of its weights"),
         (ADDING, "FeedForward: it adds its input to its result"),
         (REMEMBERING, "FeedForward: its result depends on the calls before it"),
-        (TURNING, "its code has `rotary`, which may be more than the operation"),
+        (TURNING, "its code has `rope`, which may be more than the operation"),
     ],
 )
 def test_what_would_be_a_guess_is_not_judged_and_the_reason_said(text, reason, tmp_path):

@@ -35,7 +35,8 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     if isinstance(first, ModelReport) or first.interrupted:
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
-    left = [name for name in tops if name not in first.taken_as]
+    # Of a class with both passes each is an operation.
+    left = [name for name in tops if not {name, f"{name}.forward", f"{name}.backward"}.intersection(first.taken_as)]
     reports += _alone(source, report_of, (*first.judged_alone, *left), reasons)
     return [replace(first, notices=(*first.notices, *_notices(reasons)), not_judged=reasons), *reports[1:]]
 

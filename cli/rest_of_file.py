@@ -36,7 +36,9 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
         return reports
     reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
     known = reasons if is_never_recorded(source) else {}
-    left = [name for name in tops if name not in first.taken_as and name not in known]
+    # Of a class with both passes each is an operation.
+    taken = [name for name in tops if {name, f"{name}.forward", f"{name}.backward"}.intersection(first.taken_as)]
+    left = [name for name in tops if name not in taken and name not in known]
     reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left))), reasons)
     return [replace(first, notices=(*first.notices, *_notices(reasons)), not_judged=reasons), *reports[1:]]
 

@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import cached, training
+from veriformer.adapters.matching import backward, cached, training
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
@@ -125,7 +125,12 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
         return {str(name): function for name, function in found.items() if callable(function)}
     if not isinstance(found, ModuleType):
         return {}
-    functions = {**functions_of(found), **classes, **training.classes_of(found)}
+    functions = {
+        **functions_of(found),
+        **classes,
+        **training.classes_of(found),
+        **backward.classes_of(found),
+    }
     for one in asked.operations:
         if one and callable(getattr(found, one, None)):
             functions[one] = getattr(found, one)
@@ -161,7 +166,7 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     if name in training.OPERATIONS_OF:
         return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
     if not OPERATIONS[name].also_called:
-        return not cached.is_step(function)
+        return not cached.is_step(function) and not backward.is_of_another_form(name, function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
         return False
     if declared is not None:
@@ -207,14 +212,15 @@ def _framework_of_all(found: object, own: Functions, declared: Any) -> str | Non
 def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: str | None) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
     otherwise = {one.name for one in found.matches if one.name != one.operation}
-    operations = {name: function for name, function in own.items() if name not in otherwise}
+    refused = {name for name in found.others if backward.is_of_another_form(name, own.get(name))}
+    operations = {name: function for name, function in own.items() if name not in otherwise | refused}
     for operation, function in found.operations.items():
         plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])
         operations[operation] = own[operation] if plain else function
     ordered = {one: operations[one] for one in OPERATIONS if one in operations}
     framework = asked.framework or (found.framework if found.operations else framework_of_own)
     matches = tuple(one for one in found.matches if isinstance(operations[one.operation], Adopted))
-    others = {name: why for name, why in found.others.items() if name not in own}
+    others = {name: why for name, why in found.others.items() if name not in operations}
     alone = tuple(name for name in found.alone if name not in own)
     return Offer(ordered, framework, matches, others, alone, found.limitations, found.fixed_values)
 

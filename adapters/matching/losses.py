@@ -24,7 +24,7 @@ from veriformer.adapters.matching.namespaces import (
     size_of,
     smallest,
 )
-from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.probes import Probe, is_near, probe_with
 from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.trying import Trials
 
@@ -219,8 +219,10 @@ def with_ignored(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
 
     What no parameter says has to show: the loss must not depend on what is ignored.
     """
-    if "ignore_index" in form.features or "targets" in found.missing:
+    if "targets" in found.missing:
         return form
+    if "ignore_index" in form.features:
+        return _with_ignored_outside(trials, form, found, probe)
     ignored = probe.with_argument("ignore_index", int(probe.arguments["targets"][0, 0]))
     best, likest = form, 0.0
     for one, least in _ways(form, found):
@@ -233,6 +235,30 @@ def with_ignored(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
         if agreement > likest and agreement >= least:
             best, likest = one, agreement
     return best
+
+
+def _with_ignored_outside(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form in which what is ignored is a class of its own, where a function needs one that is a class.
+
+    One whose default is a number that is no class has to answer for that.
+    """
+    roles = {role: name for name, role in found.roles.items()}
+    ignoring = roles["ignore_index"]
+    default = found.defaults.get(ignoring)
+    targets = probe.arguments["targets"].copy()
+    targets[0, 0] = _NO_TARGET
+    outside = probe_with(probe.operation, {**probe.arguments, "targets": targets, "ignore_index": _NO_TARGET})
+    if trials.result(form, outside) is not None or (default is not None and not default >= 0):
+        return form
+    more = _of_one_more_class(form, roles)
+    plain = form.sources[ignoring]
+    first = lambda arguments: plain(arguments) if arguments.get("ignore_index") is None else 0  # noqa: E731
+    words = (*form.words, f"`{ignoring}`: the first class, the others are those after it")
+    more = replace(more, sources={**more.sources, ignoring: first}, words=words)
+    result = trials.result(more, outside)
+    if result is not None and is_near(result, outside.expected):
+        return more
+    return replace(form, features=tuple(one for one in form.features if one != "ignore_index"))
 
 
 def _agreement(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, cached, of_logits, training
+from veriformer.adapters.matching import alibi, backward, cached, of_logits, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -113,7 +113,8 @@ def matched(
     candidates: dict[str, _Candidate] = {}
     others: dict[str, str] = {}
     alone: list[str] = []
-    for name, function in functions.items():
+    # What is called as an operation is that one, whatever else would be one.
+    for name, function in sorted(functions.items(), key=lambda one: one[0] not in OPERATIONS):
         own = sublayer_of(function)
         # A class takes arrays of its framework alone.
         of_class = (own.arrays.name, own.roles.operation) if own is not None else (declared, None)
@@ -124,6 +125,9 @@ def matched(
             alone.append(name)
         else:
             candidates[best.operation] = best
+            gradient = _gradient_beside(best)
+            if gradient is not None and gradient.operation not in (*taken, *candidates):
+                candidates[gradient.operation] = gradient
     return replace(_of_one_framework(candidates, alone, declared), others=others)
 
 
@@ -158,6 +162,9 @@ def _best(
             steps = cached.form_of(function, arrays, name)
             if steps is not None:
                 return _Candidate(name, steps[0], arrays.name, steps[1], function), ""
+    pair = backward.pair_of(function, name) if asked is None or asked.endswith("_backward") else None
+    if pair is not None:
+        return _best_of_backward(name, function, pair, declared)
     if not takings or _DOING.intersection(words_of(name)[:1]):
         return None, NO_OPERATION if not takings else "its name says that it does something"
     masked = of_logits.of_logits(function, name, takings) if asked in (None, of_logits.OPERATION) else None
@@ -204,6 +211,32 @@ def _best_of_training(
         if found is not None:
             return _Candidate(name, operation, arrays.name, found, function), ""
         reason = reason or f"as {operation}, {why}"
+    return None, reason or NO_OPERATION
+
+
+def _gradient_beside(best: _Candidate) -> _Candidate | None:
+    """Return the gradient that a loss returns as its second result, as an operation of its own."""
+    pick = best.found.form.pick
+    if best.operation != "cross_entropy" or not best.found.exact or (pick.kind, pick.at) != ("member", 0):
+        return None
+    found = backward.loss_and_gradient(best.function, framework(best.framework), best.name)
+    name = f"{best.operation}_backward"
+    return (
+        None
+        if found is None
+        else _Candidate(f"the gradient of {best.name}", name, best.framework, found, best.function)
+    )
+
+
+def _best_of_backward(
+    name: str, function: Callable[..., Any], pair: backward.Pair, declared: str | None
+) -> tuple[_Candidate | None, str]:
+    reason = ""
+    for arrays in _frameworks(pair.backward, declared):
+        found, why = backward.form_of(pair, arrays, name)
+        if found is not None:
+            return _Candidate(name, f"{pair.operation}_backward", arrays.name, found, function), ""
+        reason = reason or why
     return None, reason or NO_OPERATION
 
 

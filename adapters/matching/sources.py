@@ -23,6 +23,7 @@ _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
 _REPEATS = ("nrep", "numrep", "repeats", "nrepeats", "groups", "ngroups", "numgroups", "numkeyvaluegroups", "kvgroups")
 _CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
+_OPTIONS = ("lnparam", "lnparams", "normparam", "normparams", "layernormparam")
 NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
@@ -83,18 +84,22 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     whole = _holder(takings, wanted)
     if whole:
         wanted = [one for one in wanted if not one.name.startswith("weights.")]
-    roles, missing = assigned([one for one in takings if one.name != whole], wanted, by_order=by_order)
+    options = [one.name for one in takings if _is_of_options(record, one)][:1]
+    others = [one for one in takings if one.name not in (whole, *options)]
+    roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
     sources = {
         one.name: _of_role(of_role[roles[one.name]], one) if one.name in roles else _of_no_role(one) for one in takings
     }
+    for name in options:
+        sources[name], roles[name] = _options, "eps"
     first = tuple(one.name for one in takings if one.by_position)
     needed = tuple(one.name for one in takings if not one.has_default)
+    defaults = {one.name: one.default for one in takings if one.has_default}
     if whole:
         sources[whole] = _of_whole(record, turned=False)
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
-    defaults = {one.name: one.default for one in takings if one.has_default}
     return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
 
 
@@ -214,6 +219,16 @@ def _of_no_role(one: Taking) -> Source:
     if name in _WIDTHS:
         return lambda arguments: shape_of(next(iter(arguments.values())))[-1]
     return _nothing
+
+
+def _is_of_options(operation: Operation, one: Taking) -> bool:
+    """Return whether a parameter is a dictionary of options, which holds the eps of a norm."""
+    has_eps = any(each.name == "eps" for each in operation.parameters)
+    return has_eps and folded(one.name) in _OPTIONS and (not one.has_default or one.default in (None, {}))
+
+
+def _options(arguments: Arguments) -> dict[str, Any]:
+    return {"eps": arguments["eps"]}
 
 
 def _nothing(_: Arguments) -> None:

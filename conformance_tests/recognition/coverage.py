@@ -9,6 +9,7 @@ from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
@@ -31,7 +32,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     }
     understood: set[int] = set()
     for one in model.maps.linear:
-        understood.add(one.step)
+        understood.update((one.step, *_of_bias(model, one)))
     understood.update(one.step for one in model.maps.lookups)
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
@@ -78,3 +79,9 @@ def _returned_weights(model: ModelReading, attention: AttentionReading) -> Itera
         for output in model.trace.outputs[1:]:
             if site.weights_value is not None:
                 yield from model.flow.between(site.weights_value, output)
+
+
+def _of_bias(model: ModelReading, linear: LinearMap) -> Iterator[int]:
+    """Yield the step that adds the bias of a linear map, where that is a step of its own."""
+    if linear.bias is not None and (made := model.flow.maker(linear.output)) is not None:
+        yield made

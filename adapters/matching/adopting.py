@@ -143,7 +143,9 @@ def _classes_of(found: object, home: ModuleType | None) -> tuple[Functions, dict
     """
     if isinstance(found, type) and isinstance(home, ModuleType):
         return functions_of_classes(home, (), [found.__name__])
-    file = getattr(found, "__file__", None) if isinstance(found, ModuleType) and not _is_ours(found) else None
+    if not isinstance(found, ModuleType) or _is_ours(found):
+        return {}, {}
+    file = getattr(found, "__file__", None)
     return functions_of_classes(found, *classes_in(file)) if file else ({}, {})
 
 

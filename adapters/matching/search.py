@@ -40,6 +40,9 @@ _ATTENTION = {
 }
 _NETWORKS = ACTIVATIONS
 _NORMS = ("layer_norm", "rms_norm")
+Candidate = tuple[Form, dict[str, int]]
+TURNED = "matrices (out, in)"
+"""What is said of a form whose matrices are transposed."""
 # Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
 _LAYOUTS_WITH_SMALL_MASKS = 2
 _MORE_AXES = "arrays with more axes get other results"
@@ -84,7 +87,7 @@ def form_of(
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
     candidates = _candidates(operation, found, framework)
     if own is not None:
-        candidates = ((_of_its_sizes(form, own), sizes) for form, sizes in candidates)
+        candidates = _of_class(candidates, own)
     for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
@@ -141,6 +144,16 @@ def _wrong_ones_first(
     return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
 
 
+def _of_class(
+    candidates: Iterable[tuple[Form, dict[str, int]]], own: Sublayer
+) -> Iterator[tuple[Form, dict[str, int]]]:
+    """Yield the forms of a class, those of the activation that its code names first: it takes samples of positions."""
+    found = [(_of_its_sizes(form, own), sizes) for form, sizes in candidates]
+    whole = [one for one in found if one[0].layout == found[0][0].layout]
+    known = [one for one in whole if not (own.is_oriented and TURNED in one[0].words)]
+    yield from sorted(known, key=lambda one: -own.likeness(_activation_of(one[0])))
+
+
 def _activation_of(form: Form) -> Any:
     return form.fixed_values.get(f"{form.operation}.activation")
 
@@ -195,9 +208,7 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         *special.exchanged(form, found),
     ]
     if found.held or any(role.startswith("weights.") for role in found.roles.values()):
-        forms.append(
-            replace(form, sources=with_matrices_turned(operation, found).sources, words=("matrices (out, in)",))
-        )
+        forms.append(replace(form, sources=with_matrices_turned(operation, found).sources, words=(TURNED,)))
     for one in forms:
         yield from _of_one_activation(operation, special.limited(operation, one, found))
 

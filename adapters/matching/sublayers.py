@@ -90,6 +90,12 @@ class Sublayer:
                 arguments = [given[one] if one in given else NEUTRAL[one] for one in self.call]
                 return self.made(*arguments)
 
+    @property
+    def is_oriented(self) -> bool:
+        """Whether linear layers of the framework hold its matrices, so that it is known which axis is which."""
+        matrices = [one.place for one in self.roles.slots if one.roles[0].startswith("w_")]
+        return all(one.turned or one.variable is not None for one in matrices)
+
     def likeness(self, activation: Any) -> float:
         """Return how well a form of the operation fits what the code of the class names."""
         return 1.0 if activation is None or activation in self._activations else 0.5

@@ -166,8 +166,8 @@ PROGRAMS = {
         "Attention",
         ATTENTION,
         "multi_head.scale",
-        "=width**-0.5",
-        "=width**-1.0",
+        "width**-0.5",
+        "width**-1.0",
     ),
     "keras attention": (
         KERAS_ATTENTION,
@@ -187,7 +187,7 @@ PROGRAMS = {
         '"relu"',
         '"tanh"',
     ),
-    "keras norm": (KERAS_NORM, "tensorflow", "LayerNorm", "layer_norm", "layer_norm.value", "[-1]", "[1]"),
+    "keras norm": (KERAS_NORM, "tensorflow", "LayerNorm", "layer_norm", "layer_norm.value", "axes=[-1]", "axes=[1]"),
     "tinygrad attention": (
         TINY_ATTENTION,
         "tinygrad",
@@ -224,7 +224,7 @@ def test_a_class_is_judged_as_its_operation(name, is_right, tmp_path):
     assert [one.status for one in report.results] == ["passed" if is_right else "failed"]
 
 
-@pytest.mark.parametrize("name", ["mlx gated", "keras attention", "keras network"])
+@pytest.mark.parametrize("name", ["mlx gated", "keras attention"])
 def test_gradients_reach_the_weights(name, tmp_path):
     text, framework, _, operation, *_ = PROGRAMS[name]
     pytest.importorskip(framework)

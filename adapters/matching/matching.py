@@ -213,7 +213,11 @@ def _gradient_beside(best: _Candidate) -> _Candidate | None:
         return None
     found = backward.loss_and_gradient(best.function, framework(best.framework), best.name)
     name = f"{best.operation}_backward"
-    return None if found is None else _Candidate(f"the gradient of {best.name}", name, best.framework, found, best.function)
+    return (
+        None
+        if found is None
+        else _Candidate(f"the gradient of {best.name}", name, best.framework, found, best.function)
+    )
 
 
 def _best_of_backward(

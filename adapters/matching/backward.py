@@ -276,7 +276,8 @@ def _source_of(
     if folded(name) in saved.CACHES and not one.has_default:
         call.needs_forward = True
         return lambda _, returned: saved.cache_in(returned, name, places)
-    if name in of_inputs.roles:
+    is_output = operation == "softmax" and kind is not None and not saved.is_uncertain(name, pair.backward)
+    if name in of_inputs.roles and not is_output:
         source: Source = of_inputs.sources[name]
         of_forward = forward.form.sources.get(name) if forward is not None else None
         if of_inputs.roles[name] == "mask" and of_forward is not None:

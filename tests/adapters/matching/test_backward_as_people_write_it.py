@@ -300,6 +300,19 @@ def test_a_cache_that_nothing_returns_is_named(tmp_path: Path) -> None:
     assert "takes a cache" in found.not_judged["attention_backward"]
 
 
+def test_a_jacobian_of_one_vector_is_handed_the_output(tmp_path: Path) -> None:
+    text = """
+import numpy as np
+
+
+def softmax_grad(dout, s):
+    return (np.diag(s) - np.outer(s, s)) @ dout
+"""
+    report = check(_file(tmp_path, text), tier="quick")
+    assert _operations(report, "passed") == {"softmax_backward"}
+    assert not _operations(report, "failed", "error")
+
+
 def test_a_backward_pass_of_the_interface_stays_as_it_is(tmp_path: Path) -> None:
     text = "def gelu_backward(x, grad_output):\n    return x * grad_output\n"
     assert not load(_file(tmp_path, text)).taken_as

@@ -22,6 +22,7 @@ from veriformer.adapters.errors import describe
 from veriformer.adapters.matching import saved
 from veriformer.adapters.matching.backward_classes import (
     classes_with_both,
+    forward_of,
     gradient_beside,
     gradients_of,
     is_static,
@@ -161,6 +162,8 @@ def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
             found[f"{name}.backward"] = _renamed(passes.backward, f"{name}.backward", forward=passes.forward)
         elif (gradients := gradients_of(kind, operation)) is not None:
             found[f"{name}.backward"] = gradients
+            if operation == _ATTENTION:
+                found[f"{name}.forward"] = forward_of(kind, operation)
     return found
 
 
@@ -273,7 +276,8 @@ def _source_of(
     if folded(name) in saved.CACHES and not one.has_default:
         call.needs_forward = True
         return lambda _, returned: saved.cache_in(returned, name, places)
-    if name in of_inputs.roles:
+    is_output = operation == "softmax" and kind is not None and not saved.is_uncertain(name, pair.backward)
+    if name in of_inputs.roles and not is_output:
         source: Source = of_inputs.sources[name]
         of_forward = forward.form.sources.get(name) if forward is not None else None
         if of_inputs.roles[name] == "mask" and of_forward is not None:
@@ -283,7 +287,7 @@ def _source_of(
         call.needs_forward = True
         return lambda _, returned: saved.at(returned, places[name])
     if kind is not None and not one.has_default:
-        call.is_guessed = call.is_guessed or saved.is_uncertain(name)
+        call.is_guessed = call.is_guessed or saved.is_uncertain(name, pair.backward)
         return lambda arguments, _: saved.kept(kind, arguments, arrays, flat=flat)
     if folded(name) in _OPTIONS.split() and not one.has_default:
         return lambda arguments, _: {"eps": arguments["eps"]} if "eps" in arguments else {}
@@ -448,7 +452,12 @@ def _takes_eps(pair: Pair, call: _Call) -> bool:
 
 def _words_of_order(operation: str, order: tuple[Any, ...]) -> str:
     wanted = _wanted(operation)
-    if order in ((), ((),)) or len(wanted) == 1 or order == tuple(range(len(wanted))):
+    if (
+        order == ((),)
+        or any(isinstance(one, str) for one in order)
+        or len(wanted) == 1
+        or order == tuple(range(len(wanted)))
+    ):
         return ""
     by_place = sorted(zip(order, wanted, strict=True), key=lambda both: str(both[0]))
     return f"its gradients are those of {', '.join(one for _, one in by_place)}"

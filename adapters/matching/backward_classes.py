@@ -43,17 +43,20 @@ def gradients_of(kind: type, operation: str) -> Callable[..., Any] | None:
     keeps = len(backward) == 2 and folded(backward[1].name) in saved.CACHES
     inputs = [one.name for one in OPERATIONS[operation].parameters if one.requirement == "positional"]
     arrays = [one for one in inputs if one not in _WEIGHTS]
-    if len(backward) != 1 + keeps or len(forward) != len(arrays):
+    # A loss goes back from itself.
+    starts = operation == "cross_entropy" and not backward
+    if len(backward) != 1 + keeps - starts or len(forward) != len(arrays):
         return None
     weights = [one for one in inputs if one in _WEIGHTS]
     has_eps = "eps" in [one.name for one in OPERATIONS[operation].parameters]
     eps = _eps_of(kind, operation) if has_eps else ""
 
-    def gradients(dout: Any, *given: Any, **settings: Any) -> Any:
+    def gradients(*given: Any, **settings: Any) -> Any:
+        upstream, given = (() if starts else given[:1]), (given if starts else given[1:])
         made = _built(kind, shape_of(given[0])[-1], {eps: settings["eps"]} if eps else {})
         names = _weights_set(made, operation, dict(zip(weights, given[len(arrays) :], strict=True)))
         returned = made.forward(*given[: len(arrays)])
-        result = made.backward(dout, returned[-1]) if keeps else made.backward(dout)
+        result = made.backward(*upstream, *(returned[-1:] if keeps else ()))
         if not weights or isinstance(result, tuple | list):
             return result
         return (result, *(_gradient(made, names[one]) for one in weights))
@@ -61,13 +64,30 @@ def gradients_of(kind: type, operation: str) -> Callable[..., Any] | None:
     kinds = inspect.Parameter
     gradients.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            *(kinds(name, kinds.POSITIONAL_ONLY) for name in ("dout", *arrays, *weights)),
+            *(kinds(name, kinds.POSITIONAL_ONLY) for name in (*(() if starts else ("dout",)), *arrays, *weights)),
             *([kinds("eps", kinds.KEYWORD_ONLY)] if eps else []),
         ]
     )
     gradients.__name__ = f"{kind.__name__}.backward"
     gradients.__wrapped__ = passes.forward  # type: ignore[attr-defined]
     return gradients
+
+
+def forward_of(kind: type, operation: str) -> Callable[..., Any]:
+    """Return a class's forward pass as a function; each call builds an object."""
+    passes: Any = kind
+
+    def forward(*given: Any) -> Any:
+        return _built(kind, shape_of(given[0])[-1], {}).forward(*given)
+
+    inputs = [one.name for one in OPERATIONS[operation].parameters if one.requirement == "positional"]
+    kinds = inspect.Parameter
+    forward.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [kinds(name, kinds.POSITIONAL_ONLY) for name in inputs]
+    )
+    forward.__name__ = f"{kind.__name__}.forward"
+    forward.__wrapped__ = passes.forward  # type: ignore[attr-defined]
+    return forward
 
 
 def _required(function: Callable[..., Any]) -> list[Taking]:

@@ -20,7 +20,7 @@ _PROBABILITIES = (
 )
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "softmax": {
-        "output": "p probs prob probabilities y out output softmaxoutput softmaxout sm yhat softmaxx softmaxed"
+        "output": "s p probs prob probabilities y out output softmaxoutput softmaxout sm yhat softmaxx softmaxed"
     },
     "scaled_dot_product_attention": {
         "probabilities": _PROBABILITIES,
@@ -41,7 +41,8 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     },
 }
 # A name that may mean something else: what is made of such a guess is no evidence of a mistake.
-_UNCERTAIN = frozenset("a alpha attention scores weights y out output norm r p inv".split())  # noqa: SIM905
+_UNCERTAIN = frozenset("s a alpha attention scores weights y out output norm r p inv".split())  # noqa: SIM905
+_OF_NORMS = ("r", "inv", "norm")
 
 
 def kept_called(operation: str, name: str) -> str | None:
@@ -50,9 +51,15 @@ def kept_called(operation: str, name: str) -> str | None:
     return next((kind for kind, names in named.items() if folded(name) in names.split()), None)
 
 
-def is_uncertain(name: str) -> bool:
-    """Return whether a name of what is kept may mean something else."""
-    return folded(name) in _UNCERTAIN
+def is_uncertain(name: str, function: Callable[..., Any]) -> bool:
+    """Return whether a name of what is kept may mean something else; what takes no exponentials is given them."""
+    if folded(name) not in _UNCERTAIN:
+        return False
+    try:
+        text = inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):
+        return True
+    return folded(name) in _OF_NORMS or "exp(" in text or "softmax(" in text
 
 
 def kept(kind: str, arguments: Arguments, arrays: ArrayFramework, *, flat: bool) -> Any:

@@ -187,6 +187,42 @@ def layernorm_backward(dout, cache):
     dx = (d - d.mean(1, keepdims=True) - xhat * (d * xhat).mean(1, keepdims=True)) / std
     return dx, dgamma, dbeta
 """
+OBJECTS_WITHOUT_WEIGHTS = """
+import numpy as np
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+class ScaledDotProductAttention:
+    def forward(self, q, k, v):
+        self.q, self.k, self.v = q, k, v
+        self.a = softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
+        return self.a @ v
+
+    def backward(self, dout):
+        dv = self.a.swapaxes(-1, -2) @ dout
+        da = dout @ self.v.swapaxes(-1, -2)
+        ds = self.a * (da - (da * self.a).sum(-1, keepdims=True)) / np.sqrt(self.q.shape[-1])
+        return ds @ self.k, ds.swapaxes(-1, -2) @ self.q, dv
+
+
+class CrossEntropyLoss:
+    def forward(self, logits, targets):
+        self.p = softmax(logits)
+        self.t = targets
+        n = targets.shape[0]
+        z = logits - logits.max(-1, keepdims=True)
+        return (np.log(np.exp(z).sum(-1)) - z[np.arange(n), targets]).mean()
+
+    def backward(self):
+        n = self.t.shape[0]
+        d = self.p.copy()
+        d[np.arange(n), self.t] -= 1
+        return d / n
+"""
 _ATTENTION = "scaled_dot_product_attention"
 RIGHT = {
     "arguments": (BY_ARGUMENTS, {"softmax_backward", "gelu_backward", "rms_norm_backward"}),
@@ -196,6 +232,10 @@ RIGHT = {
     "instances": (INSTANCES, {"softmax_backward", "gelu_backward", "layer_norm_backward"}),
     "attention": (ATTENTION, {_ATTENTION, f"{_ATTENTION}_backward"}),
     "layer norm": (LAYER_NORM, {"layer_norm", "layer_norm_backward"}),
+    "objects without weights": (
+        OBJECTS_WITHOUT_WEIGHTS,
+        {_ATTENTION, f"{_ATTENTION}_backward", "cross_entropy", "cross_entropy_backward"},
+    ),
     "gradients in another order": (
         LAYER_NORM.replace("return dx, dgamma, dbeta", "return dgamma, dbeta, dx"),
         {"layer_norm_backward"},
@@ -209,6 +249,7 @@ WRONG = {
     "sum for mean": (LOSS, "    dx /= N\n", "", "cross_entropy_backward"),
     "guessed probabilities": (OF_PROBABILITIES, "(dp * probs).sum(-1", "(dp * probs).sum(-2", f"{_ATTENTION}_backward"),
     "of an object": (INSTANCES, "(dout * self.out).sum(axis=-1", "(dout * self.out).mean(axis=-1", "softmax_backward"),
+    "of a loss": (OBJECTS_WITHOUT_WEIGHTS, "return d / n", "return d", "cross_entropy_backward"),
     "attention without scale": (
         ATTENTION,
         "return scale * ds @ k, scale *",
@@ -257,6 +298,19 @@ def test_a_cache_that_nothing_returns_is_named(tmp_path: Path) -> None:
     text = f"import numpy as np\n\n\ndef softmax(x):\n    return np.exp(x)\n\n\n{alone}"
     found = load(_file(tmp_path, text))
     assert "takes a cache" in found.not_judged["attention_backward"]
+
+
+def test_a_jacobian_of_one_vector_is_handed_the_output(tmp_path: Path) -> None:
+    text = """
+import numpy as np
+
+
+def softmax_grad(dout, s):
+    return (np.diag(s) - np.outer(s, s)) @ dout
+"""
+    report = check(_file(tmp_path, text), tier="quick")
+    assert _operations(report, "passed") == {"softmax_backward"}
+    assert not _operations(report, "failed", "error")
 
 
 def test_a_backward_pass_of_the_interface_stays_as_it_is(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ the class is, but only if nothing of it was guessed that could make them differ.
 
 from __future__ import annotations
 
+import dis
 import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -133,8 +134,9 @@ def sublayer_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] 
     made, arguments = _built(kind, wanted)
     call = _call_of(made, wanted)
     width = _width_of(made, arguments)
-    with redirect_stdout(io.StringIO()), uncompiled(arrays.name):
-        _ready(made, arrays, call, width)
+    if arrays.name == "tensorflow":
+        with redirect_stdout(io.StringIO()), uncompiled(arrays.name):
+            _ready(made, arrays, call, width)
     rotation = _without_rotation(made) if wanted == ATTENTION else ""
     places = [one for one in places_in(made, arrays) if not _is_fixed_table(one, arrays)]
     if wanted == ATTENTION and not any(len(one.shape) > 1 for one in places):
@@ -279,7 +281,7 @@ def _unturned(*arrays: Any, **others: Any) -> Any:
 def _is_fixed_table(place: Place, arrays: ArrayFramework) -> bool:
     """Return whether an array is a mask of a largest length, which is no weight: it has two values, or a lower half."""
     shape = [one for one in place.shape if one != 1]
-    if len(shape) != 2 or shape[0] != shape[1] or place.variable is not None:
+    if len(shape) != 2 or shape[0] != shape[1] or place.variable is not None or place.turned:
         return False
     values = np.unique(arrays.to_numpy(place.value))
     return len(values) == 2
@@ -322,7 +324,9 @@ def _settled(whole: Sublayer) -> Sublayer:
 
     DoesNotFit for one whose results depend on earlier calls, or to which its input is added.
     """
-    _refuse_memory(whole)
+    if whole.arrays.name != "tinygrad" or _may_keep_something(whole.kind):
+        # Each call takes seconds where tinygrad has no compiler.
+        _refuse_memory(whole)
     probe = _probe(whole)
     first = _result(whole, probe)
     whole.is_causal = _is_causal(whole)
@@ -394,6 +398,16 @@ def _refuse_memory(whole: Sublayer) -> None:
     again = _result(whole, probe), _result(whole, other)
     if not is_near(again[0], first) or not is_near(again[1], second):
         raise DoesNotFit("its result depends on the calls before it; write a class that keeps nothing of a call")
+
+
+def _may_keep_something(kind: type) -> bool:
+    """Return whether a class sets attributes when it is called, or is compiled."""
+    called = {name: one for name, one in vars(kind).items() if name not in ("__init__", "__doc__", "__module__")}
+    functions = [one for one in called.values() if inspect.isfunction(one)]
+    sets = any(one.opname == "STORE_ATTR" for function in functions for one in dis.get_instructions(function))
+    is_wrapped = any(hasattr(one, "__wrapped__") for one in functions) or "__call__" not in called
+    plain = inspect.isfunction(called.get("__call__"))
+    return sets or is_wrapped or not plain or not _names_in(kind).isdisjoint(("TinyJit", "assign", "cache"))
 
 
 def _is_causal(whole: Sublayer) -> bool:

@@ -33,6 +33,7 @@ _NEVER_RECORDED = (
     "operation, are judged: write its parts as those"
 )
 _TRIED_WIDTH = 6
+_ZERO = "as it is built it returns zeros, since its gain begins at 0 and nothing is added to it"
 
 
 def functions_of_classes(
@@ -212,6 +213,7 @@ def _norm(kind: type, operation: str, arrays: ArrayFramework) -> Callable[..., A
     roles = _roles(operation, own.weights_of(made, x), arrays)
     if roles is None or shape_of(own.call(made, {}, x) if not own.is_linen else x) != shape_of(x):
         return None
+    is_zero = not own.is_linen and not np.any(arrays.to_numpy(own.call(made, {}, x)))
     attribute = next((name for name in _members(made) if is_called(name, _EPS)), None)
     in_constructor = any(is_called(name, _EPS) for name in inspect.signature(kind).parameters)
     has_eps = in_constructor or attribute is not None
@@ -227,6 +229,7 @@ def _norm(kind: type, operation: str, arrays: ArrayFramework) -> Callable[..., A
         return own.call(own.built[width, eps], {name: given[role] for role, name in roles.items()}, x)
 
     norm.__signature__ = _signature(["x", *roles], ["eps"] if has_eps else [])  # type: ignore[attr-defined]
+    norm.said = (_ZERO,) if is_zero else ()  # type: ignore[attr-defined]
     return _named(norm, kind)
 
 

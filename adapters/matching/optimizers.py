@@ -191,8 +191,10 @@ def _of_state(
 ) -> _Stepped:
     def step(parameter: Any, gradient: Any, state: Any, settings_given: Arguments) -> tuple[Any, Any]:
         parameters, gradients = held(copied(parameter)), held(copied(gradient))
+        count = {roles["step"]: settings_given["step"]} if "step" in roles else {}
         returned = function(
             **{roles["parameter"]: parameters, roles["gradient"]: gradients, roles["state"]: state},
+            **count,
             **_given(settings, settings_given, decay),
         )
         parts = returned if type(returned) is tuple else (returned,)
@@ -201,7 +203,7 @@ def _of_state(
         new = arrays_in(others[0] if others else parameters, shape_of(parameter))[0]
         return new, states[0] if states else state
 
-    return _Stepped(step, lambda: _fresh(function, held(copied(given["parameter"]))))
+    return _Stepped(step, lambda: _fresh(function, held(copied(given["parameter"]))), counts="step" not in roles)
 
 
 def _fresh(function: Any, parameters: Any) -> Any:
@@ -281,15 +283,19 @@ def _put(own: Any, parameter: Any, gradient: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Stepped:
-    """Steps with a state that is set before each: `step` returns the parameter and the state, `fresh` a new state."""
+    """Steps with a state that is set before each: `step` returns the parameter and the state, `fresh` a new state.
+
+    Whether the state `counts` the steps; else each is told its number.
+    """
 
     step: Callable[[Any, Any, Any, Arguments], tuple[Any, Any]]
     fresh: Callable[[], Any]
+    counts: bool = True
 
     def taken(self, given: Arguments) -> tuple[Any, Any, Any]:
         """Return the parameter and the moments after a step from the moments and the count that are given."""
         _, state = self.step(given["parameter"], given["gradient"], self.fresh(), given)
-        state = _set(state, given)
+        state = _set(state, given, self.counts)
         parameter, state = self.step(given["parameter"], given["gradient"], state, given)
         first, second = (_leaf_called(state, names, given) for names in (_FIRST, _SECOND))
         return parameter, copied(first), copied(second)
@@ -297,10 +303,10 @@ class _Stepped:
     def is_whole(self, given: Arguments) -> bool:
         """Return whether the moments and the count are all that three steps leave behind."""
         parameter, gradient, state = given["parameter"], given["gradient"], self.fresh()
-        for factor in (1.0, -0.5):
-            parameter, state = self.step(parameter, gradient * factor, state, given)
+        for count, factor in enumerate((1.0, -0.5), start=1):
+            parameter, state = self.step(parameter, gradient * factor, state, {**given, "step": count})
         first, second = (copied(_leaf_called(state, names, given)) for names in (_FIRST, _SECOND))
-        expected, _ = self.step(parameter, gradient, state, given)
+        expected, _ = self.step(parameter, gradient, state, {**given, "step": 3})
         again = {**given, "parameter": parameter, "first_moment": first, "second_moment": second, "step": 3}
         got, _, _ = self.taken(again)
         # What is no number, as the root of a negative moment, tells nothing.
@@ -339,7 +345,7 @@ def _state_of(state: Any) -> Any:
     return state
 
 
-def _set(state: Any, given: Arguments) -> Any:
+def _set(state: Any, given: Arguments, counts: bool) -> Any:
     """Return a state after one step with other moments, and with the count of a step before the one that is given."""
     shape, found = shape_of(given["parameter"]), []
 
@@ -356,7 +362,7 @@ def _set(state: Any, given: Arguments) -> Any:
 
     kept = _state_of(state)
     new = exchanged(kept, change)
-    if not {"first_moment", "second_moment", "step"} <= {*found}:
+    if not {"first_moment", "second_moment", *(["step"] if counts else [])} <= {*found}:
         raise DoesNotFit("what it keeps has no moments and count of known names")
     if kept is state:
         return new

@@ -325,7 +325,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     form = _of_its_lengths(trials, form, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
-    form = replace(form, words=(*form.words, *log_sums.words(trials, form, probe)))
+    said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
+    form = replace(form, words=(*form.words, *said))
     left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
     return replace(best, form=replace(form, left_out=left_out))
 

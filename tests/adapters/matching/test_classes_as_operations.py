@@ -141,3 +141,12 @@ def test_a_class_that_others_use_is_judged_within_them(tmp_path: Path) -> None:
         TORCH_NORM + LEARNED.replace("self.table = ", "self.norm = LlamaRMSNorm(d_model)\n        self.table = ")
     )
     assert "LlamaRMSNorm" not in check(str(path), tier="quick").taken_as
+
+
+@pytest.mark.parametrize(("gain", "said"), [("self.weight", True), ("(1 + self.weight)", False)])
+def test_a_gain_that_begins_at_zero_and_stands_alone_is_said(tmp_path: Path, gain: str, said: bool) -> None:
+    text = TORCH_NORM.replace("torch.ones(", "torch.zeros(").replace("return self.weight", f"return {gain}")
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    report = check(str(file), laws="rms_norm.shape", tier="quick")
+    assert any("as it is built it returns zeros" in notice for notice in report.notices) == said

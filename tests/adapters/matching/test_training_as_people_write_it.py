@@ -189,3 +189,30 @@ def test_what_is_right_in_another_way_is_not_accused(tmp_path, text):
     report = report_on(tmp_path, f"import numpy as np\n{text}{softmax}")
     assert report.verdict == "conforms"
     assert report.not_judged
+
+
+OF_STATES_AND_COUNTS = """
+import numpy as np
+
+
+def init_state(params):
+    return {k: dict(m=np.zeros_like(p), v=np.zeros_like(p)) for k, p in params.items()}
+
+
+def adamw_step(params, grads, state, t, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+    for name, p in params.items():
+        g, st = grads[name], state[name]
+        st["m"] = betas[0] * st["m"] + (1 - betas[0]) * g
+        st["v"] = betas[1] * st["v"] + (1 - betas[1]) * g**2
+        root = np.sqrt(st["v"] / (1 - betas[1] ** t)) + eps
+        p -= lr * (st["m"] / (1 - betas[0] ** t) / root + weight_decay * p)
+    return params, state
+"""
+
+
+def test_a_state_of_each_parameter_and_a_count_from_outside(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    for text, status in ((OF_STATES_AND_COUNTS, 0), (OF_STATES_AND_COUNTS.replace("* g**2", "* g"), 1)):
+        file.write_text(text)
+        report = check(str(file), tier="quick")
+        assert report.exit_status == status and report.counts["passed"] > 5

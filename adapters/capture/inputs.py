@@ -41,6 +41,8 @@ _TARGET = re.compile(r"tgt|trg|target|^y$|decoder_input|^dec", re.IGNORECASE)
 
 # What an argument without a default is handed, by its name.
 _ABSENT = re.compile(r"mask|bias|cache|past|state|key|rng|label|^targets$|dropout|hidden|aux|^valid_len", re.IGNORECASE)
+# What hides something, and hides nothing where it is left out.
+_HIDING = re.compile(r"mask|pad|(len|lens|lengths)$", re.IGNORECASE)
 _TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
 _FALSE = re.compile(r"^(train|training|is_training|is_train|return_\w+|output_\w+|use_cache)$")
 _ZERO = re.compile(r"^(start_pos|start|offset|pos_offset|position_offset|cache_index|cache_pos|step|input_pos)$")
@@ -234,7 +236,7 @@ class Filled:
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
-                if argument.default is None and "mask" in argument.name.lower():
+                if argument.default is None and _HIDING.search(argument.name):
                     left_out.append(argument.name)
                 continue
             elif takes_array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,13 +73,22 @@ def _variables(module: Any, inputs: tuple[np.ndarray, ...]) -> Any:
 
 def _applied(module: Any) -> Callable[..., Any]:
     """Return a module's `apply` with the names of its own inputs."""
+    import jax
+    from flax import errors
+
     own = inspect.signature(type(module).__call__)
     first = inspect.Parameter("variables", inspect.Parameter.POSITIONAL_ONLY)
     inputs = [one.replace(annotation=one.empty) for one in list(own.parameters.values())[1:]]
 
+    calls = itertools.count(2)
+
     @functools.wraps(module.apply)
     def apply(*arguments: Any, **keywords: Any) -> Any:
-        return module.apply(*arguments, **keywords)
+        try:
+            return module.apply(*arguments, **keywords)
+        except errors.InvalidRngError:
+            # It draws numbers though nothing asks it to: it gets others each time, as in use.
+            return module.apply(*arguments, rngs={"dropout": jax.random.key(next(calls))}, **keywords)
 
     apply.__signature__ = own.replace(parameters=[first, *inputs])  # type: ignore[attr-defined]
     return apply

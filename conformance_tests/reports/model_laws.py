@@ -19,6 +19,7 @@ from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 
 _LABEL = 14
+_DRAWS_NUMBERS = "dropout_active_in_eval"
 _MOST_NAMED = 2
 _WHOLE = "Whole model"
 # What the laws about a model as a whole are called in a line, by the beginnings of their keys.
@@ -61,14 +62,18 @@ def laws_broken(report: ModelReport, options: Options) -> Iterator[Lines]:
 def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:
     """Return the broken laws whose diagnosis names a mistake that a departure names too: one cause is told once."""
     named = {suspect.name for departure in report.departures for suspect in departure.suspects}
+    # Where each call draws other numbers, no comparison of two calls tells anything else.
+    is_random = _DRAWS_NUMBERS in named
     return [
         (judged, result)
         for judged in report.laws
         for diagnosis in judged.report.diagnoses
         # What no known mistake explains by itself may well come of the departure.
-        if named and (not diagnosis.suspects or any(named.intersection(one.mistakes) for one in diagnosis.suspects))
+        if named
+        and (is_random or not diagnosis.suspects or any(named.intersection(one.mistakes) for one in diagnosis.suspects))
         for result in judged.broken
-        if result.law.operation.name == diagnosis.operation and result.law.id not in diagnosis.unexplained
+        if result.law.operation.name == diagnosis.operation
+        and (is_random or result.law.id not in diagnosis.unexplained)
     ]
 
 

@@ -342,3 +342,24 @@ assert BIT64_TO_BIT32_DTYPE["float64"] == "float32"
 assert model(tokens).dtype == "float32"
 """
     )
+
+
+def test_a_linen_module_that_draws_numbers_unasked_gets_others_at_each_call() -> None:
+    linen = pytest.importorskip("flax.linen")
+    from veriformer.adapters.capture.linen import initialised
+
+    class Network(linen.Module):
+        width: int = 24
+
+        @linen.compact
+        def __call__(self, x, deterministic=True):
+            hidden = linen.Dropout(0.5)(linen.Dense(self.width)(x), deterministic=not deterministic)
+            return linen.Dense(self.width)(hidden)
+
+    found = initialised(Network, [])
+    assert found is not None
+    apply, variables = found
+    x = np.ones((2, 3, 24), dtype=np.float32)
+    first, second = (np.asarray(apply(variables, x)) for _ in range(2))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(*(np.asarray(apply(variables, x, deterministic=False)) for _ in range(2)))

@@ -38,7 +38,7 @@ LIMITATIONS: Mapping[str, str] = MappingProxyType(
         "more_queries_than_keys": "there are no more queries than keys (L ≤ S)",
         "unequal_lengths": "there are as many queries as keys (L = S)",
         "odd_width": "widths are even",
-        "empty_rows": "a query that may see no key has no particular result",
+        "empty_rows": "a query that may see no key has no result of its own, as where a finite number is added to it",
     }
 )
 

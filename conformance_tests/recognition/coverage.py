@@ -62,7 +62,9 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
 
 
 def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> bool:
-    return any(one.path == layered.path and one.layer == layered.layer and one.suspects for one in departures)
+    """Return whether a departure says what a sublayer does: a mistake, or constants of another activation."""
+    its = [one for one in departures if one.path == layered.path and one.layer == layered.layer]
+    return any(one.suspects or one.step == "activation" for one in its)
 
 
 def _behind(model: ModelReading, value: int) -> set[int]:

@@ -70,7 +70,7 @@ def not_offered(law: Law, profile: Profile) -> str:
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
     if law.statement.claim.key in _OF_EMPTY_ROWS and profile.subject.implementation.limited(name, "empty_rows"):
-        return f"{name} declares that a query without a visible key has no particular result"
+        return f"{name} declares that a query without a visible key has no result of its own"
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
     if space.mask == "always" and with_bias and profile.refuses_bias_beside_mask:

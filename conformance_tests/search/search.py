@@ -47,17 +47,17 @@ from veriformer.conformance_tests.operations.cases import cases, further_cases, 
 from veriformer.conformance_tests.operations.inputs import draw_inputs, has_samples
 from veriformer.conformance_tests.operations.rarities import rare_cases
 
-# A small counterexample is worth a tenth of a second, because a wrong function breaks dozens of laws. What is counted
+# A small counterexample is worth a part of a second, because a wrong function breaks dozens of laws. What is counted
 # is not seconds but calls, and the products that they take, so that a busy machine finds the case that an idle one
 # finds. Where a framework compiles for each shape, a call takes as long as many others.
-MOST_TRIED = 300
+MOST_TRIED = 1_000
 MOST_TRIED_COMPILED = 60
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
 _SMALL, _OF_ALL_SIZES = 0.5, 0.25
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
-_SWEPT_DRAWS = 600
+_SWEPT_DRAWS = 1200
 _TRIED_ALIKE = 8
 # Where there are few different cases, most draws repeat one: after so many there are hardly others.
 _DRAWS_PER_CASE = 3

@@ -104,8 +104,11 @@ def _of_memories(flow: Flow, reader: Reader, readings: Sequence[Layered], decode
         if not isinstance(sublayer, AttentionSublayer):
             continue
         projections = (sublayer.query, sublayer.key, sublayer.value)
-        query, key, value = (_roots(reader, sublayer.reading(maps[0]).input) for maps in projections)
-        if key != value and query in (key, value):
+        inputs = [sublayer.reading(maps[0]).input for maps in projections]
+        query, key, value = (_roots(reader, one) for one in inputs)
+        # What is made of the stream itself, such as a latent of keys and values, is no memory.
+        is_own = not query.isdisjoint(flow.ancestors(inputs[2] if query == key else inputs[1]))
+        if key != value and query in (key, value) and not is_own:
             role = "values" if query == value else "keys"
             sentence = f"the {role} come from the stream that the queries come from, the others from the memory"
             step: StepName = "value" if role == "values" else "key"

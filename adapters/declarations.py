@@ -222,11 +222,11 @@ def _check_value(convention: Convention, key: str, value: object, name: str) -> 
 
 def no_operations(found: object, name: str, reasons: Mapping[str, str] = MappingProxyType({})) -> NoOperations:
     """Return the error of what has no operations, with the `reasons` why its functions are none."""
-    misspelt = [(received, meant) for received, meant in misspelt_operations(found) if received not in reasons]
-    near = [f"{received} (did you mean {meant}?)" for received, meant in misspelt]
+    meant = {name: f"did you mean {other}?" for name, other in misspelt_operations(found)}
+    near = [f"{name} ({question})" for name, question in meant.items() if name not in reasons]
     seen = f"; near misses: {listing(near)}" if near else ""
     # A line for each, so that the reason of each is found.
-    why = "".join(f"\n  {one}: {reason}" for one, reason in reasons.items())
+    why = "".join(f"\n  {one}: {f'{meant[one]} ' if one in meant else ''}{reason}" for one, reason in reasons.items())
     known = "`veriformer list operations` names those that are known"
     hint = f"{known}, and --as FUNCTION=OPERATION says which one a function is" if reasons else known
     return NoOperations(f"{name} declares no operation{seen}{why}{chr(10) if reasons else '; '}{hint}")

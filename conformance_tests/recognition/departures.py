@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.argument_mistakes import argument_mistakes
 from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
 from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
@@ -115,7 +116,7 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
     }
     for site in model.reader.sites:
         maps = model.sublayers.nearest_maps(site.query_value)
-        if site.output_value in inside or not maps or not model.readings:
+        if site.output_value in inside or not maps or not model.readings or _is_part_of_more(model, site):
             continue
         used = any(_mentions(end, site) for end in model.streams.ends)
         if used:
@@ -124,6 +125,19 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
             sentence = "the heads' outputs go into the stream without an output projection"
             item = Suspicion("attention_output", site.steps[-1], sentence, (suspected("out_proj_missing"),))
             yield departure(model, path, layer_in(path), "self_attention", item)
+
+
+def _is_part_of_more(model: ModelReading, site: Site) -> bool:
+    """Return whether the weights of an attention average something besides its values, such as positions."""
+    values = [] if site.weights_value is None else [site.weights_value]
+    for value in values:
+        for user in model.flow.users(value):
+            step = model.flow.steps[user]
+            if step.kind == Kind.REARRANGEMENT:
+                values.extend(step.results)
+            elif user not in site.steps:
+                return True
+    return False
 
 
 def _explained_by(model: ModelReading, unused: Departure, found: Sequence[Departure]) -> bool:

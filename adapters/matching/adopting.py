@@ -147,7 +147,7 @@ def _classes_of(found: object, home: ModuleType | None) -> tuple[Functions, dict
     With them come the classes that can be judged in no way, each with the reason.
     """
     if isinstance(found, type) and isinstance(home, ModuleType):
-        return functions_of_classes(home, (), [found.__name__])
+        return functions_of_classes(home, [found.__name__])
     if not isinstance(found, ModuleType) or _is_ours(found) or not getattr(found, "__file__", None):
         return {}, {}
     return functions_of_classes(found, *classes_in(str(found.__file__)))

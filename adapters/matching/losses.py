@@ -171,7 +171,10 @@ def _next_class(targets: Any, kept: Any, _: Arguments) -> Any:
 
 
 def _of_one_more_class(form: Form, roles: dict[str, str]) -> Form:
-    """Return the form in which there is one class more, the first, whose tokens the function ignores by itself."""
+    """Return the form in which there is one class more, the first, whose tokens the function ignores by itself.
+
+    Smoothing would give it a share, so that it is not asked for.
+    """
     logits, targets = roles["logits"], roles["targets"]
     plain = form.sources[logits]
 
@@ -180,7 +183,9 @@ def _of_one_more_class(form: Form, roles: dict[str, str]) -> Form:
         return beside(smallest(array) - _FAR, array)
 
     sources = {**form.sources, logits: more, targets: _classes(form.sources[targets], _next_class)}
-    return replace(form, sources=sources, words=(*form.words, "class 0 is ignored, the classes are those after it"))
+    features = tuple(one for one in form.features if one != "label_smoothing")
+    words = (*form.words, "class 0 is ignored, the classes are those after it")
+    return replace(form, sources=sources, features=features, words=words)
 
 
 def _ways(form: Form, found: Taken) -> Iterator[tuple[Form, float]]:

@@ -287,3 +287,17 @@ def test_rows_of_one_position(tmp_path: Path) -> None:
     together = rotate(x, torch.tensor([2, 0, 2]))
     alone = [rotate(x[:, :, row : row + 1], torch.tensor([position])) for row, position in enumerate((2, 0, 2))]
     assert torch.equal(together, torch.cat(alone, dim=2))
+
+
+def test_a_loss_with_smoothing_whose_padding_must_be_a_class(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass LabelSmoothingLoss(nn.Module):\n"
+        "    def __init__(self, eps=0.1, pad_idx=0):\n        super().__init__()\n"
+        "        self.eps, self.pad_idx = eps, pad_idx\n\n"
+        "    def forward(self, logits, target):\n        logp = logits.log_softmax(-1)\n"
+        "        loss = -(1 - self.eps) * logp.gather(-1, target[..., None])[..., 0] - self.eps * logp.mean(-1)\n"
+        "        kept = target != self.pad_idx\n        return (loss * kept).sum() / kept.sum()\n"
+    )
+    report = check(str(file), tier="quick")
+    assert report.exit_status == 0 and report.counts["passed"] > 10

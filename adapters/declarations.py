@@ -225,11 +225,14 @@ def no_operations(found: object, name: str, reasons: Mapping[str, str] = Mapping
     meant = {name: f"did you mean {other}?" for name, other in misspelt_operations(found)}
     near = [f"{name} ({question})" for name, question in meant.items() if name not in reasons]
     seen = f"; near misses: {listing(near)}" if near else ""
-    # A line for each, so that the reason of each is found.
-    why = "".join(f"\n  {one}: {f'{meant[one]} ' if one in meant else ''}{reason}" for one, reason in reasons.items())
+    # A line for each, so that the reason of each is found. What is only near to several operations is asked about.
+    said = {
+        one: why if one not in meant or not why.startswith("nearest") else meant[one] for one, why in reasons.items()
+    }
+    why = "".join(f"\n  {one}: {reason}" for one, reason in said.items())
     known = "`veriformer list operations` names those that are known"
     hint = f"{known}, and --as FUNCTION=OPERATION says which one a function is" if reasons else known
-    return NoOperations(f"{name} declares no operation{seen}{why}{chr(10) if reasons else '; '}{hint}")
+    return NoOperations(f"{name} declares no operation{seen}{lines}{chr(10) if reasons else '; '}{hint}")
 
 
 def _refuse_unbound(found: object, name: str, operations: Callables) -> None:

@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import backward, cached, training
+from veriformer.adapters.matching import backward_pairs, cached, training
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
@@ -129,7 +129,7 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
         **functions_of(found),
         **classes,
         **training.classes_of(found),
-        **backward.classes_of(found),
+        **backward_pairs.classes_of(found),
     }
     for one in asked.operations:
         if one and callable(getattr(found, one, None)):
@@ -166,7 +166,7 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     if name in training.OPERATIONS_OF:
         return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
     if not OPERATIONS[name].also_called:
-        return not cached.is_step(function) and not backward.is_of_another_form(name, function)
+        return not cached.is_step(function) and not backward_pairs.is_of_another_form(name, function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
         return False
     if declared is not None:
@@ -212,7 +212,7 @@ def _framework_of_all(found: object, own: Functions, declared: Any) -> str | Non
 def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: str | None) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
     otherwise = {one.name for one in found.matches if one.name != one.operation}
-    refused = {name for name in found.others if backward.is_of_another_form(name, own.get(name))}
+    refused = {name for name in found.others if backward_pairs.is_of_another_form(name, own.get(name))}
     operations = {name: function for name, function in own.items() if name not in otherwise | refused}
     for operation, function in found.operations.items():
         plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])

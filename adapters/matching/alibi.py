@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +17,7 @@ from veriformer.spec.operations import OPERATIONS
 
 _INPUTS = ("query", "key", "value")
 _RECORD = OPERATIONS["scaled_dot_product_attention"]
-# The bias is told from weights, which need the precision.
+# The bias is computed from weights, which need the precision.
 _PRECISE = ("numpy", "torch")
 
 
@@ -42,7 +40,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     if inputs:
         if framework.name in _PRECISE:
             given = {name: _input(role) for role, name in inputs.items()}
-            words = ("the bias that it adds, told by its weights",)
+            words = ("the bias that it adds, computed from its weights",)
             yield replace(form, sources={**form.sources, **given}, features=(), limitations=equal, words=words)
     elif "key_length" not in found.missing:
         yield form
@@ -89,7 +87,7 @@ def layouts(found: Taken, framework: ArrayFramework) -> list[Layout]:
 
 @dataclass(frozen=True)
 class ByWeights(Around):
-    """A layout in which the bias of an attention is told by its weights: of zero queries, and values of one each."""
+    """A layout in which the bias of an attention comes from its weights: of zero queries, and values of one each."""
 
     framework: ArrayFramework
 
@@ -109,11 +107,6 @@ class ByWeights(Around):
         logarithms = np.log(np.where(visible, weights[0], 1.0))
         bias = np.where(visible, logarithms - np.diagonal(logarithms, axis1=1, axis2=2)[:, :, None], 0.0)
         return self.framework.from_numpy(bias - np.swapaxes(bias, 1, 2), "float32")
-
-
-def says_power_of_two(function: Callable[..., Any]) -> bool:
-    """Return whether the documentation of a function says that the number of heads is a power of two."""
-    return bool(re.search(r"powers?[ -]of[ -](two|2)\b", inspect.getdoc(function) or "", re.IGNORECASE))
 
 
 @dataclass(frozen=True)

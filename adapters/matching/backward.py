@@ -1,68 +1,40 @@
 """Backward passes as people write them: of the gradient of the output and of a cache, or of what it would hold.
 
 The forward function of the same module is run with the arguments of the law, and what it kept is handed on. Which of
-the gradients is which is told by their values.
+the gradients is which follows from their values.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
-from types import ModuleType
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching import saved
-from veriformer.adapters.matching.backward_classes import (
-    classes_with_both,
-    forward_of,
-    gradient_beside,
-    gradients_of,
-    is_static,
-)
-from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
+from veriformer.adapters.matching.backward_calls import Call, call_of
+from veriformer.adapters.matching.backward_classes import gradient_beside
+from veriformer.adapters.matching.backward_pairs import Pair
+from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.gradients import Laid, layouts_of
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import NEUTRAL, Taking, folded, is_called, parameters_of, suggested, words_of
-from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, SIZES, drawn_argument
+from veriformer.adapters.matching.names import is_called, parameters_of
+from veriformer.adapters.matching.probes import CONVENTIONS, EQUAL_LENGTHS, EQUAL_WIDTHS, SIZES, drawn_argument, is_near
 from veriformer.adapters.matching.search import Found, needs
 from veriformer.adapters.matching.search import form_of as form_of_forward
-from veriformer.adapters.matching.sources import taken
 from veriformer.adapters.matching.special import drawn_mask
+from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.wired import Wired
 from veriformer.spec.operations import OPERATIONS
 
 _ATTENTION = "scaled_dot_product_attention"
-_FORWARD = ("softmax", _ATTENTION, "layer_norm", "rms_norm", "gelu", "silu", "cross_entropy")
 _WITHOUT_UPSTREAM = ("gelu", "silu", "cross_entropy")
-# Words of a name that say that it is a backward pass, and those that say that it is the forward one.
-_BACKWARD = ("backward", "bwd", "backwards", "grad", "gradient", "vjp", "derivative", "prime", "back", "d", "backprop")
-_FORWARD_WORDS = ("forward", "fwd")
-_OUTPUTS = (
-    "out output outputs y o z a p s probs prob loss l weights attn attention context h result softmax logits yhat act"
-)
-_GRADIENT_OF = ("d", "grad", "dld", "dl", "g")
-_OTHER_UPSTREAM = (
-    "grad grads gradient upstream delta gradoutputs gy doutput doutputs dldout dldy upstreamgrad gradin dupstream "
-    "gradout outputgrad outgrad outputgradient upstreamgradient grady dvalues"
-)
-_UPSTREAM = frozenset(
-    [*(f"{prefix}{one}" for prefix in _GRADIENT_OF for one in _OUTPUTS.split()), *_OTHER_UPSTREAM.split()]
-)
-_OPTIONS = "param params config cfg options opts hparams lnparam normparam"
-_CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
-    _ATTENTION: ({"causal_alignment": "bottom_right"},),
-    "rms_norm": ({"gain": "one_plus_gamma"},),
-    "gelu": ({"form": "tanh"}, {"form": "sigmoid"}),
-}
-_NEAR = 2e-3
+_CONVENTIONS = {**CONVENTIONS, _ATTENTION: ({"causal_alignment": "bottom_right"},)}
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 1e-1)
 _NO_TARGET = -100
 # For an x this small eps matters under the root.
@@ -70,111 +42,6 @@ _SMALL = 2.0**-8
 # A gradient that points elsewhere than the reference's is of something else.
 _LEAST_LIKENESS = 0.3
 _NO_PAIR = "it is called like a backward pass, and takes a cache that no forward function of this file returns"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A backward pass and the forward function that it belongs to; None where it needs none.
-
-    `operation` is that of the forward pass.
-    """
-
-    operation: str
-    backward: Callable[..., Any]
-    forward: Callable[..., Any] | None
-
-
-@dataclass
-class _Call:
-    """How a backward pass is called: what each parameter is given, of the arguments and of the forward's results."""
-
-    sources: dict[str, Callable[[Arguments, Any], Any]] = field(default_factory=dict)
-    by_position: list[str] = field(default_factory=list)
-    features: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    needs_forward: bool = False
-    is_guessed: bool = False
-    has_upstream: bool = False
-
-    def of(self, function: Callable[..., Any], arguments: Arguments, returned: Any) -> Any:
-        values = {name: source(arguments, returned) for name, source in self.sources.items()}
-        given = {name: value for name, value in values.items() if value is not LEFT_OUT}
-        positional = [given.pop(name) for name in self.by_position]
-        return function(*positional, **given)
-
-
-def pair_of(function: Any, name: str) -> Pair | None:
-    """Return the backward pass that a function is by its name, with its forward function; None where it is none."""
-    if isinstance(function, type) or not callable(function):
-        return None
-    words = words_of(name)
-    stem = _stem(words)
-    if len(stem) == len(words):
-        return None
-    forward = getattr(function, "forward_of_pair", None) or _forward_of(
-        getattr(inspect.unwrap(function), "__globals__", {}), function, stem
-    )
-    operation = _operation_of(stem) or (_operation_of(words_of(forward.__name__)) if forward is not None else None)
-    return None if operation is None else Pair(operation, function, forward)
-
-
-def _stem(words: Sequence[str]) -> list[str]:
-    return [one for one in words if one not in _BACKWARD]
-
-
-def _operation_of(stem: Sequence[str]) -> str | None:
-    found = [one for one in suggested("_".join(stem)) if one in _FORWARD] if stem else []
-    if "softmax" in found and {"loss", "cross"}.intersection(stem):
-        return "cross_entropy"
-    return found[0] if found else None
-
-
-def _forward_of(names: Mapping[str, Any], function: Any, stem: Sequence[str]) -> Callable[..., Any] | None:
-    """Return the function whose name is that of a backward pass but for the words that say so, else the one alike."""
-    own = {
-        name: one
-        for name, one in names.items()
-        if inspect.isfunction(one) and one is not function and one.__module__ == function.__module__
-    }
-    own = {name: one for name, one in own.items() if len(_stem(words_of(name))) == len(words_of(name))}
-
-    def bare(name: str) -> list[str]:
-        return [one for one in words_of(name) if one not in _FORWARD_WORDS]
-
-    alike = [one for name, one in own.items() if bare(name) == list(stem)]
-    alike.sort(key=lambda one: not set(_FORWARD_WORDS).intersection(words_of(one.__name__)))
-    if not alike and stem:
-        operation = _operation_of(stem)
-        alike = [one for name, one in own.items() if operation and _operation_of(bare(name)) == operation]
-        alike = alike if len(alike) == 1 else []
-    return alike[0] if alike else None
-
-
-def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """Return the passes of the classes of a module that have both, by names such as "LayerNorm.backward"."""
-    found: dict[str, Callable[..., Any]] = {}
-    for name, kind in classes_with_both(module):
-        operation, passes = _operation_of(words_of(name)), cast("Any", kind)
-        if operation is None:
-            continue
-        if is_static(kind):
-            found[f"{name}.forward"] = _renamed(passes.forward, f"{name}.forward")
-            found[f"{name}.backward"] = _renamed(passes.backward, f"{name}.backward", forward=passes.forward)
-        elif (gradients := gradients_of(kind, operation)) is not None:
-            found[f"{name}.backward"] = gradients
-            if operation == _ATTENTION:
-                found[f"{name}.forward"] = forward_of(kind, operation)
-    return found
-
-
-def _renamed(function: Callable[..., Any], name: str, **attributes: Any) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def renamed(*positional: Any, **named: Any) -> Any:
-        return function(*positional, **named)
-
-    renamed.__name__ = name
-    vars(renamed).update({f"{key}_of_pair": value for key, value in attributes.items()})
-    return renamed
 
 
 def loss_and_gradient(function: Callable[..., Any], arrays: ArrayFramework, name: str) -> Found | None:
@@ -186,38 +53,11 @@ def loss_and_gradient(function: Callable[..., Any], arrays: ArrayFramework, name
     return found if found is not None and (found.exact or is_named) else None
 
 
-def _names_of(function: Callable[..., Any]) -> list[str]:
-    return [one.name for one in parameters_of(function) or ()]
-
-
-def is_of_another_form(name: str, function: Any) -> bool:
-    """Return whether a function of a backward operation's name is called otherwise than by the interface.
-
-    Its parameters have to say so: the gradient of the output comes first, or there is a cache or what is kept.
-    """
-    operation = name.removesuffix("_backward")
-    if operation not in _FORWARD or not callable(function) or isinstance(function, type):
-        return False
-    names = _names_of(function)
-    if "grad_output" in names and not saved.CACHES.intersection(map(folded, names)):
-        return names[: len(OPERATIONS[name].positional)] != list(OPERATIONS[name].positional) and (
-            names[0] == "grad_output"
-        )
-    upstream_first = bool(names) and _is_upstream(names[0], operation)
-    keeps = any(folded(one) in saved.CACHES for one in names)
-    return upstream_first or keeps or any(saved.kept_called(operation, one) for one in names[:1])
-
-
-def _is_upstream(name: str, operation: str) -> bool:
-    called = [one for one in OPERATIONS[operation].parameters if is_called(name, one)]
-    return folded(name) in _UPSTREAM or (folded(name) == "g" and not called)
-
-
 def form_of(pair: Pair, arrays: ArrayFramework, name: str) -> tuple[Found | None, str]:
     """Return the form in which a pair is the backward pass of its operation; None with the reason where it is none."""
     arrays.use_one_thread()
     forward, reason = _forward_form(pair, arrays)
-    call = _call_of(pair, forward, arrays, flat=False)
+    call = call_of(pair, forward, arrays, flat=False)
     if call is None or call.unknown:
         return None, "its signature cannot be read" if call is None else needs(name, call.unknown)
     if call.needs_forward and forward is None:
@@ -241,63 +81,7 @@ def _forward_form(pair: Pair, arrays: ArrayFramework) -> tuple[Found | None, str
     )
 
 
-def _call_of(pair: Pair, forward: Found | None, arrays: ArrayFramework, *, flat: bool) -> _Call | None:
-    takings = parameters_of(pair.backward)
-    if takings is None:
-        return None
-    call, operation = _Call(), pair.operation
-    places = saved.places_of_results(pair.forward) if forward is not None and pair.forward is not None else {}
-    inputs = [one for one in takings if not _is_upstream(one.name, operation)]
-    keeps = any(folded(one.name) in saved.CACHES or saved.kept_called(operation, one.name) for one in inputs)
-    of_inputs = taken(operation, inputs, by_order=not keeps)
-    for one in takings:
-        if one.by_position:
-            call.by_position.append(one.name)
-        call.sources[one.name] = _source_of(one, call, pair, forward, places, of_inputs, arrays, flat)
-    call.features += [role for role in of_inputs.features if role in OPERATIONS[operation].features]
-    return call
-
-
-def _source_of(
-    one: Taking,
-    call: _Call,
-    pair: Pair,
-    forward: Found | None,
-    places: Mapping[str, tuple[int, ...]],
-    of_inputs: Any,
-    arrays: ArrayFramework,
-    flat: bool,
-) -> Callable[[Arguments, Any], Any]:
-    name, operation = one.name, pair.operation
-    kind = saved.kept_called(operation, name)
-    if not call.has_upstream and _is_upstream(name, operation):
-        call.has_upstream = True
-        return lambda arguments, _: arguments["grad_output"]
-    if folded(name) in saved.CACHES and not one.has_default:
-        call.needs_forward = True
-        return lambda _, returned: saved.cache_in(returned, name, places)
-    is_output = operation == "softmax" and kind is not None and not saved.is_uncertain(name, pair.backward)
-    if name in of_inputs.roles and not is_output:
-        source: Source = of_inputs.sources[name]
-        of_forward = forward.form.sources.get(name) if forward is not None else None
-        if of_inputs.roles[name] == "mask" and of_forward is not None:
-            source = of_forward
-        return lambda arguments, _: source(arguments)
-    if name in places and len(places[name]) >= 1 and not one.has_default:
-        call.needs_forward = True
-        return lambda _, returned: saved.at(returned, places[name])
-    if kind is not None and not one.has_default:
-        call.is_guessed = call.is_guessed or saved.is_uncertain(name, pair.backward)
-        return lambda arguments, _: saved.kept(kind, arguments, arrays, flat=flat)
-    if folded(name) in _OPTIONS.split() and not one.has_default:
-        return lambda arguments, _: {"eps": arguments["eps"]} if "eps" in arguments else {}
-    source = of_inputs.sources.get(name, lambda _: LEFT_OUT)
-    if not one.has_default and name in of_inputs.unknown and folded(name) not in NEUTRAL:
-        call.unknown.append(name)
-    return lambda arguments, _: source(arguments)
-
-
-def _best_of(pair: Pair, forward: Found | None, arrays: ArrayFramework, call: _Call) -> tuple[Found | None, str]:
+def _best_of(pair: Pair, forward: Found | None, arrays: ArrayFramework, call: Call) -> tuple[Found | None, str]:
     """Return the first form whose gradients are all right, else the one with most of them right."""
     best: tuple[int, float, Wired] | None = None
     failure = ""
@@ -319,22 +103,17 @@ def _best_of(pair: Pair, forward: Found | None, arrays: ArrayFramework, call: _C
         elif right < 0:
             failure = failure or "its gradients have other shapes than the arguments"
     if best is None:
-        return None, f"as {pair.operation}_backward, {failure or 'it returns no gradients'}"
+        return None, failure or "it returns no gradients"
     right, likeness, form = best
     total = len(_wanted(pair.operation))
     if right >= 2 or (not call.is_guessed and (right or likeness >= _LEAST_LIKENESS)):
         return Found(_with_features(pair, form, forward, its_probe, arrays), False, likeness), ""
-    return None, (
-        f"as {pair.operation}_backward, {right} of its {total} gradients are right: too few to say what it is handed"
-    )
+    return None, (f"{right} of its {total} gradients are right: too few to say what it is handed")
 
 
 def _thinks_of_rows(pair: Pair) -> bool:
     """Return whether a backward pass names an axis: what is right for one vector only has a wrong one then."""
-    try:
-        text = inspect.getsource(inspect.unwrap(pair.backward))
-    except (OSError, TypeError):
-        return False
+    text = source_of(pair.backward) or ""
     return any(word in text for word in ("axis", "keepdims", "dim=", "keepdim"))
 
 
@@ -345,7 +124,7 @@ def _wanted(operation: str) -> list[str]:
 
 
 def _forms(
-    pair: Pair, forward: Found | None, arrays: ArrayFramework, call: _Call
+    pair: Pair, forward: Found | None, arrays: ArrayFramework, call: Call
 ) -> Iterator[tuple[Wired, dict[str, Any]]]:
     """Yield the forms to try, each with the arguments of its probe; those of the forward's layout first."""
     operation, wanted = pair.operation, _wanted(pair.operation)
@@ -354,7 +133,7 @@ def _forms(
         layouts.sort(key=lambda one: one.words != forward.form.layout.words)
     calls = [call]
     if any(saved.kept_called(operation, one) for one in call.sources):
-        calls.append(_call_of(pair, forward, arrays, flat=True) or call)
+        calls.append(call_of(pair, forward, arrays, flat=True) or call)
     for limited, sizes in _sizes(operation):
         probe = _probe(operation, sizes)
         for layout, one in itertools.product(layouts, calls):
@@ -369,7 +148,7 @@ def _orders(keys: Sequence[Any], number: int) -> Iterator[tuple[Any, ...]]:
 
 
 def _number_of_results(
-    pair: Pair, forward: Found | None, arrays: ArrayFramework, layout: Laid, call: _Call, probe: Mapping[str, Any]
+    pair: Pair, forward: Found | None, arrays: ArrayFramework, layout: Laid, call: Call, probe: Mapping[str, Any]
 ) -> list[Any]:
     """Return the places of the gradients in what the function returns; () is the whole; the place 0 where it fails."""
     seen: list[Any] = []
@@ -395,13 +174,13 @@ class _Seen(BaseException):
     """The function has returned, and no more has to be known."""
 
 
-def _returned(pair: Pair, forward: Found | None, call: _Call, arguments: Arguments) -> Any:
+def _returned(pair: Pair, forward: Found | None, call: Call, arguments: Arguments) -> Any:
     kept = forward.form.returned(pair.forward, arguments) if call.needs_forward and forward and pair.forward else None
     return call.of(pair.backward, arguments, kept)
 
 
 def _wired(
-    pair: Pair, forward: Found | None, layout: Laid, call: _Call, order: tuple[Any, ...], limited: tuple[str, ...]
+    pair: Pair, forward: Found | None, layout: Laid, call: Call, order: tuple[Any, ...], limited: tuple[str, ...]
 ) -> Wired:
     name = f"{pair.operation}_backward"
     handed = call.needs_forward and forward is not None
@@ -444,7 +223,7 @@ def _wired(
     )
 
 
-def _takes_eps(pair: Pair, call: _Call) -> bool:
+def _takes_eps(pair: Pair, call: Call) -> bool:
     eps = OPERATIONS[pair.operation].parameter("eps")
     of_eps = ("root", "inverse", "normal")
     return any(is_called(one, eps) or saved.kept_called(pair.operation, one) in of_eps for one in call.sources)
@@ -499,7 +278,7 @@ def _agreement(operation: str, probe: Mapping[str, Any], got: Sequence[np.ndarra
     for expected in _expected(operation, probe):
         if [one.shape for one in expected] != [one.shape for one in got]:
             continue
-        right = [_is_near(*both) for both in zip(got, expected, strict=True)]
+        right = [is_near(*both) for both in zip(got, expected, strict=True)]
         others = [
             _cosine(*both)
             for both, is_right in zip(zip(got, expected, strict=True), right, strict=True)
@@ -507,12 +286,6 @@ def _agreement(operation: str, probe: Mapping[str, Any], got: Sequence[np.ndarra
         ]
         best = max(best, (sum(right), min(others, default=1.0)))
     return best
-
-
-def _is_near(got: np.ndarray, expected: np.ndarray) -> bool:
-    with np.errstate(all="ignore"):
-        scale = max(float(np.abs(expected).max(initial=0.0)), 1e-12)
-        return bool(np.all(np.abs(got - expected) <= _NEAR * scale))
 
 
 def _cosine(got: np.ndarray, expected: np.ndarray) -> float:
@@ -619,4 +392,4 @@ def _forward_is_right(pair: Pair, forward: Found, given: Mapping[str, Any], arra
         return False
     function: Any = getattr(reference, pair.operation)
     conventions = ({}, *_CONVENTIONS.get(pair.operation, ()))
-    return any(_is_near(got, np.asarray(function(*positional, **arguments, **one))) for one in conventions)
+    return any(is_near(got, np.asarray(function(*positional, **arguments, **one))) for one in conventions)

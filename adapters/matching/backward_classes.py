@@ -142,7 +142,7 @@ def gradient_beside(function: Callable[..., Any]) -> tuple[Callable[..., Any] | 
     def gradient(*positional: Any, **named: Any) -> Any:
         returned = function(*positional, **named)
         if not isinstance(returned, tuple | list) or len(returned) < 2:
-            raise TypeError("it returns no gradient beside the loss")
+            raise TypeError("it returns no gradient besides the loss")
         return returned[1]
 
     gradient.__wrapped__ = function  # type: ignore[attr-defined]

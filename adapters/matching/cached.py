@@ -10,12 +10,13 @@ from typing import Any
 
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments, Layout, of_heads
-from veriformer.adapters.matching.names import parameters_of, words_of
+from veriformer.adapters.matching.names import folded, parameters_of, words_of
 from veriformer.adapters.matching.namespaces import joined, parted, shape_of, zeros_like
 from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, probe_of
 from veriformer.adapters.matching.search import Found
+from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trying import Trials
-from veriformer.adapters.matching.wired import DoesNotFit, Wired, folded, roles_of
+from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
 
 _QKV = ("query", "key", "value")
 _NAMES: Mapping[str, str] = {
@@ -67,11 +68,8 @@ def form_of(function: Any, framework: ArrayFramework, name: str) -> tuple[str, F
 def _does_more(function: Any, name: str) -> bool:
     """Return whether a function is called something else, or its text speaks of what this attention does not do."""
     named = {"decode", "step", "attend", "attention", "cached", "cache", "attn", "prefill", "incremental"}
-    try:
-        text = inspect.getsource(inspect.unwrap(function)).casefold()
-    except (OSError, TypeError):
-        return True
-    return not named & {*words_of(name)} or any(word in text for word in _BESIDES)
+    text = source_of(function)
+    return text is None or not named & {*words_of(name)} or any(word in text.casefold() for word in _BESIDES)
 
 
 def _roles(function: Any) -> dict[str, str]:

@@ -23,6 +23,12 @@ from veriformer.adapters.matching.namespaces import (
 
 Arguments = Mapping[str, Any]
 Inner = Callable[[Arguments], Any]
+ATTENTION = {
+    "scaled_dot_product_attention": ("query", "key", "value"),
+    "grouped_query_attention": ("query", "key", "value"),
+    "attention_weights": ("query", "key"),
+}
+"""The arrays with samples, heads, lengths and widths that each attention takes."""
 # What attention adds or hides, which has the axes of the logits.
 _OF_LOGITS = ("mask", "bias")
 _EXCHANGED = (0, 2, 1, 3)

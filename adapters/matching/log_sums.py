@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.picks import picks
 from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trying import Trials
 
 _NAMES = ("lse", "logsumexp", "log_sum_exp")
@@ -34,10 +34,7 @@ def words(trials: Trials, form: Form, probe: Probe) -> tuple[str, ...]:
 
 
 def _speaks_of_it(trials: Trials) -> bool:
-    try:
-        text = inspect.getsource(inspect.unwrap(trials.function)).casefold()
-    except (OSError, TypeError):
-        return False
+    text = (source_of(trials.function) or "").casefold()
     return any(name in text for name in _NAMES)
 
 

@@ -13,8 +13,8 @@ from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import (
-    beside,
     chosen,
+    joined,
     log_softmax,
     mean_of,
     negated,
@@ -180,7 +180,7 @@ def _of_one_more_class(form: Form, roles: dict[str, str]) -> Form:
 
     def more(arguments: Arguments) -> Any:
         array = plain(arguments)
-        return beside(smallest(array) - _FAR, array)
+        return joined([smallest(array) - _FAR, array], -1)
 
     sources = {**form.sources, logits: more, targets: _classes(form.sources[targets], _next_class)}
     features = tuple(one for one in form.features if one != "label_smoothing")

@@ -1,13 +1,21 @@
-"""What a mask does that is understood, besides hiding keys: with a boolean one, and in rows that see no key."""
+"""The masks that an attention takes: of which kind and shape, and what a boolean one does, and rows that see no key."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from veriformer.adapters.matching import by_length, by_query, special, windows
+from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.probes import Probe, is_near, probe_with
+from veriformer.adapters.matching.layouts import ATTENTION, of_heads
+from veriformer.adapters.matching.namespaces import shape_of, transposed
+from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_with
+from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.trying import Trials
 
 # PyTorch's own attention is called so, and takes a boolean mask as well as one that is added.
@@ -15,11 +23,118 @@ _TORCH_NAMES = frozenset({"attn_mask", "is_causal"})
 _SEED = 7
 _ADDED = "a boolean one is added as 0 and 1, so that it hides nothing"
 _FINITE = "a row that sees no key has no result of its own, since a finite number is added"
+# Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
+_LAYOUTS_WITH_SMALL_MASKS = 2
 # Logits so far apart stay different when −1e9 is added, in float32 too.
 _APART = 1000.0
 
 
-def described(trials: Trials, form: Form, as_it_is: Form, masked: Probe) -> Form:
+def with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
+    """Yield the forms in which a mask that must be given hides nothing where the interface has none."""
+    masking = [name for name, role in found.roles.items() if role == "mask" and name in found.needed]
+    for name in masking if form.operation in ATTENTION else ():
+        for encoding in KINDS:
+            yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
+        for encoding in KINDS if form.operation in by_query.TAKING else ():
+            yield from _needing_smaller_masks(form, name, encoding)
+
+
+def _needing_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
+    """Yield the forms in which a mask that must be given has fewer axes than the logits."""
+    for shape, axes in by_query.MASKS.items():
+        one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+        for layout in of_heads(ATTENTION[form.operation])[:_LAYOUTS_WITH_SMALL_MASKS]:
+            yield replace(one, layout=by_query.ByQuery(layout, axes, needs=True))
+
+
+def _all_visible(encoding: Encoding, arguments: Any) -> Any:
+    query, key = arguments["query"], arguments["key"]
+    logits = query @ transposed(key, (*range(len(shape_of(key)) - 2), len(shape_of(key)) - 1, len(shape_of(key)) - 2))
+    # True wherever there is a number, or none.
+    return encoding.of((logits == logits) | True, arguments)
+
+
+def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form of an attention with its window and its mask."""
+    if isinstance(form.layout, by_query.ByQuery):
+        return _described(trials, form, form, _masked(probe))
+    masking = [name for name, role in found.roles.items() if role == "mask"]
+    form = windows.with_window(trials, form, found, probe)
+    form = _with_mask(trials, form, masking[0], probe) if masking else form
+    return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+
+
+def _masked(probe: Probe) -> Probe:
+    return probe.with_argument("mask", special.drawn_mask({**SIZES, **lengths_of(probe)}))
+
+
+def lengths_of(probe: Probe) -> dict[str, int]:
+    """Return the lengths of a probe's axes, by their letters."""
+    query, key = probe.arguments["query"].shape, probe.arguments["key"].shape
+    value = probe.arguments.get("value", probe.arguments["key"]).shape
+    return {"B": query[0], "H": query[1], "G": key[1], "L": query[2], "S": key[2], "D": query[3], "Dv": value[3]}
+
+
+def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form:
+    """Return the form with a mask that has the axes of the logits; the form itself where none is understood."""
+    masked = _masked(probe)
+    best, likest = form, 0.0
+    for encoding in encodings():
+        one = _encoded(form, parameter, encoding.of, encoding.words)
+        result = trials.result(one, masked)
+        if result is None or result.shape != masked.expected.shape:
+            continue
+        if is_near(result, masked.expected):
+            if encoding.words == ADDED and not _adds_any_number(trials, form, parameter, probe):
+                continue
+            if trials.result(one, probe.with_argument("mask", masked.arguments["mask"][0, 0])) is not None:
+                as_it_is = _encoded(form, parameter, KINDS[0].of, KINDS[0].words)
+                return _described(trials, one, as_it_is, masked)
+            # A mask of two axes has to be made whole for such a function.
+            continue
+        likeness = trials.likeness(one, masked, result)
+        if likeness > likest + 1e-9:
+            best, likest = one, likeness
+    return best
+
+
+def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a mask of fewer axes than the logits, or with lengths; the form itself where it has none."""
+    fixed = form.fixed_values.get(f"{form.operation}.is_causal")
+    if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
+        return form
+    masked = _masked(probe)
+    best, likest = form, 0.0
+    for one in (*_smaller_masks(form, found), *by_length.forms_of(form, found, trials.framework)):
+        result = trials.result(one, masked)
+        if result is None or result.shape != masked.expected.shape:
+            continue
+        if is_near(result, masked.expected):
+            return _described(trials, one, one, masked)
+        likeness = trials.likeness(one, masked, result)
+        if likeness > likest + 1e-9:
+            best, likest = one, likeness
+    return best
+
+
+def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
+    for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
+        for shape, axes in by_query.MASKS.items():
+            for encoding in KINDS:
+                one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+                yield replace(one, layout=by_query.ByQuery(form.layout, axes))
+
+
+def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:
+    plain = form.sources[parameter]
+
+    def source(arguments: Any) -> Any:
+        return of(arguments["mask"], arguments) if arguments.get("mask") is not None else plain(arguments)
+
+    return form.with_source(parameter, source, "mask", f"`{parameter}`: {words}")
+
+
+def _described(trials: Trials, form: Form, as_it_is: Form, masked: Probe) -> Form:
     """Return a form whose mask is understood, with what is said of it.
 
     `as_it_is` is the form that gets the interface's own mask.
@@ -31,7 +146,7 @@ def described(trials: Trials, form: Form, as_it_is: Form, masked: Probe) -> Form
     return replace(form, words=(*form.words, *words, _FINITE), limitations=limitations)
 
 
-def adds_any_number(trials: Trials, form: Form, parameter: str, probe: Probe) -> bool:
+def _adds_any_number(trials: Trials, form: Form, parameter: str, probe: Probe) -> bool:
     """Return whether a parameter is added to the logits as it is, rather than made something else of first."""
     query, key = (np.shape(probe.arguments[name]) for name in ("query", "key"))
     numbers = np.random.default_rng(_SEED).standard_normal((*query[:-1], key[-2]))

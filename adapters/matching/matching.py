@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, backward, cached, of_logits, training
+from veriformer.adapters.matching import alibi, backward, backward_pairs, cached, of_logits, special, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -125,7 +125,7 @@ def matched(
             alone.append(name)
         else:
             candidates[best.operation] = best
-            gradient = _gradient_beside(best)
+            gradient = _gradient_returned(best)
             if gradient is not None and gradient.operation not in (*taken, *candidates):
                 candidates[gradient.operation] = gradient
     return replace(_of_one_framework(candidates, alone, declared), others=others)
@@ -155,16 +155,26 @@ def _best(
         return None, "its signature cannot be read"
     of_training = training.operation_of(function, name) if asked is None or asked in training.OPERATIONS_OF else None
     if of_training is not None:
-        return _best_of_training(name, function, asked or of_training, declared)
+        of = asked or of_training
+        return _first_of(
+            name, function, of, _frameworks(function, declared), lambda arrays: training.form_of(function, of, arrays)
+        )
     is_step = asked is None and cached.is_step(function)
     if is_step:
         for arrays in _frameworks(function, declared):
             steps = cached.form_of(function, arrays, name)
             if steps is not None:
                 return _Candidate(name, steps[0], arrays.name, steps[1], function), ""
-    pair = backward.pair_of(function, name) if asked is None or asked.endswith("_backward") else None
+    pair = backward_pairs.pair_of(function, name) if asked is None or asked.endswith("_backward") else None
     if pair is not None:
-        return _best_of_backward(name, function, pair, declared)
+        frameworks = _frameworks(pair.backward, declared)
+        return _first_of(
+            name,
+            function,
+            f"{pair.operation}_backward",
+            frameworks,
+            lambda arrays: backward.form_of(pair, arrays, name),
+        )
     if not takings or _DOING.intersection(words_of(name)[:1]):
         return None, NO_OPERATION if not takings else "its name says that it does something"
     masked = of_logits.of_logits(function, name, takings) if asked in (None, of_logits.OPERATION) else None
@@ -202,42 +212,32 @@ def _is_meant_grouped(likest: _Candidate, exact: _Candidate) -> bool:
     return (likest.operation, exact.operation) == (_GROUPED, "scaled_dot_product_attention") and takes_fewer
 
 
-def _best_of_training(
-    name: str, function: Callable[..., Any], operation: str, declared: str | None
+def _first_of(
+    name: str,
+    function: Callable[..., Any],
+    operation: str,
+    frameworks: Iterable[ArrayFramework],
+    form_of: Callable[[ArrayFramework], tuple[Found | None, str]],
 ) -> tuple[_Candidate | None, str]:
+    """Return what a function is with the arrays of the first framework that it takes, else the first reason."""
     reason = ""
-    for arrays in _frameworks(function, declared):
-        found, why = training.form_of(function, operation, arrays)
+    for arrays in frameworks:
+        found, why = form_of(arrays)
         if found is not None:
             return _Candidate(name, operation, arrays.name, found, function), ""
         reason = reason or f"as {operation}, {why}"
     return None, reason or NO_OPERATION
 
 
-def _gradient_beside(best: _Candidate) -> _Candidate | None:
+def _gradient_returned(best: _Candidate) -> _Candidate | None:
     """Return the gradient that a loss returns as its second result, as an operation of its own."""
     pick = best.found.form.pick
     if best.operation != "cross_entropy" or not best.found.exact or (pick.kind, pick.at) != ("member", 0):
         return None
     found = backward.loss_and_gradient(best.function, framework(best.framework), best.name)
     name = f"{best.operation}_backward"
-    return (
-        None
-        if found is None
-        else _Candidate(f"the gradient of {best.name}", name, best.framework, found, best.function)
-    )
-
-
-def _best_of_backward(
-    name: str, function: Callable[..., Any], pair: backward.Pair, declared: str | None
-) -> tuple[_Candidate | None, str]:
-    reason = ""
-    for arrays in _frameworks(pair.backward, declared):
-        found, why = backward.form_of(pair, arrays, name)
-        if found is not None:
-            return _Candidate(name, f"{pair.operation}_backward", arrays.name, found, function), ""
-        reason = reason or why
-    return None, reason or NO_OPERATION
+    called = f"the gradient of {best.name}"
+    return None if found is None else _Candidate(called, name, best.framework, found, best.function)
 
 
 def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iterator[tuple[str, bool]]:
@@ -248,6 +248,8 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
+    if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
+        of_name.append("rotary_embedding")
     if "alibi" in words_of(name) and alibi.is_attention(takings):
         of_name = ["alibi_bias"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):

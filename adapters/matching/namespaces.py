@@ -171,15 +171,6 @@ def smallest(array: Any) -> Any:
     return sys.modules["jax"].lax.stop_gradient(least) if root in ("jax", "jaxlib") else least
 
 
-def beside(first: Any, second: Any) -> Any:
-    """Return two arrays as one, one after the other along the last axis."""
-    if _root(first) == "tinygrad":
-        return first.cat(second, dim=-1)
-    module = _module(first)
-    join = module.concat if module.__name__ == "tensorflow" else module.concatenate
-    return join([first, second], -1)
-
-
 def picked(array: Any, places: Any) -> Any:
     """Return the entries of the last axis at places, one for each of the axes before it."""
     root, module = _root(array), _module(array)

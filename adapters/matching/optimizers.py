@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import parameters_of
+from veriformer.adapters.matching.names import folded, parameters_of
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.trees import arrays_in, copied, exchanged, leaves, names_on
-from veriformer.adapters.matching.wired import DoesNotFit, Wired, folded, roles_of
+from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
 
 ADAMW = "adamw_step"
 _PARAMETERS = "params param p parameters parameter theta w x weights weight"
@@ -285,7 +285,7 @@ def _put(own: Any, parameter: Any, gradient: Any) -> Any:
 class _Stepped:
     """Steps with a state that is set before each: `step` returns the parameter and the state, `fresh` a new state.
 
-    Whether the state `counts` the steps; else each is told its number.
+    Whether the state `counts` the steps; else each is given its number.
     """
 
     step: Callable[[Any, Any, Any, Arguments], tuple[Any, Any]]

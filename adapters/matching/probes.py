@@ -37,8 +37,7 @@ _SCALARS: Mapping[str, Any] = {
     "max_distance": 20,
     "window": (2, 1),
 }
-# Under which other conventions the reference computes an operation, by its own keywords.
-_CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
+CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "rotary_embedding": ({"pairing": "half"},),
     "sinusoidal_positions": ({"layout": "concatenated"},),
     "causal_mask": ({"causal_alignment": "bottom_right"},),
@@ -47,6 +46,7 @@ _CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "feed_forward": ({"gelu_form": "tanh"}, {"gelu_form": "sigmoid"}),
     "gated_feed_forward": ({"gelu_form": "tanh"}, {"gelu_form": "sigmoid"}),
 }
+"""Under which other conventions the reference computes an operation, by its own keywords."""
 # An entry of a result may differ by this much of the largest one: GELU's two forms differ by less.
 _NEAR = 2e-3
 _SEED = 5
@@ -119,7 +119,7 @@ def probe_with(operation: str, arguments: Arguments) -> Probe:
     named = {name: value for name, value in arguments.items() if name not in OPERATIONS[operation].positional}
     with np.errstate(all="ignore"):
         function = getattr(reference, operation)
-        conventions = ({}, *_CONVENTIONS.get(operation, ()))
+        conventions = ({}, *CONVENTIONS.get(operation, ()))
         answers = (function(*positional, **named, **one) for one in conventions)
         # Of several results the first tells.
         expected, *others = (np.asarray(one[0] if isinstance(one, tuple) else one) for one in answers)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from veriformer.adapters.matching.texts import tree_of
 
 
 def returns_several(function: Callable[..., Any]) -> bool:
     """Return whether every `return` of a function's own has several values; False where its text cannot be had."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return False
-    found = [one for statement in tree.body[:1] for one in _returns(statement, own=True)]
+    tree = tree_of(function)
+    found = [one for statement in (tree.body[:1] if tree else ()) for one in _returns(statement, own=True)]
     return bool(found) and all(isinstance(one.value, ast.Tuple | ast.Dict) for one in found)
 
 

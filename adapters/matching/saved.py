@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.texts import source_of, tree_of
 
 CACHES = frozenset("cache ctx saved context memo tape residuals res state saved_tensors savedtensors stash".split())  # noqa: SIM905
 """What a backward pass calls all that the forward pass kept."""
@@ -55,11 +54,8 @@ def is_uncertain(name: str, function: Callable[..., Any]) -> bool:
     """Return whether a name of what is kept may mean something else; what takes no exponentials is given them."""
     if folded(name) not in _UNCERTAIN:
         return False
-    try:
-        text = inspect.getsource(inspect.unwrap(function))
-    except (OSError, TypeError):
-        return True
-    return folded(name) in _OF_NORMS or "exp(" in text or "softmax(" in text
+    text = source_of(function)
+    return text is None or folded(name) in _OF_NORMS or "exp(" in text or "softmax(" in text
 
 
 def kept(kind: str, arguments: Arguments, arrays: ArrayFramework, *, flat: bool) -> Any:
@@ -113,12 +109,9 @@ def _given(values: np.ndarray, like: Any, arrays: ArrayFramework) -> Any:
 
 def places_of_results(function: Callable[..., Any]) -> dict[str, tuple[int, ...]]:
     """Return where in what a function returns there is what by the names in its last `return`."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return {}
+    tree = tree_of(function)
     found: dict[str, tuple[int, ...]] = {}
-    returns = [one.value for one in ast.walk(tree) if isinstance(one, ast.Return)]
+    returns = [one.value for one in (ast.walk(tree) if tree else ()) if isinstance(one, ast.Return)]
     if returns and isinstance(returns[-1], ast.Tuple):
         _add_places(returns[-1], (), found)
     return found

@@ -9,6 +9,7 @@ from typing import Any
 
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import parameters_of, words_of
+from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
 
 COSINE, ROOT = "warmup_cosine_learning_rate", "warmup_inverse_root_learning_rate"
@@ -36,7 +37,7 @@ _PROBES: Mapping[str, list[dict[str, Any]]] = {
 
 def operations(function: Any, name: str) -> Iterator[str]:
     """Yield the schedule that a function is, by its name, its parameters and what its text computes."""
-    text = _text(function)
+    text = (source_of(function) or "").casefold()
     roles = _roles(function)
     if "warmup_steps" not in roles or isinstance(function, type):
         return
@@ -149,10 +150,3 @@ def _roles(function: Any) -> dict[str, str]:
     read = [name for name in getattr(code, "co_names", ()) if type(bound.get(name)) in (int, float)]
     constants = roles_of({role: names for role, names in _NAMES.items() if role not in ("step", *own)}, read)
     return {**constants, **own}
-
-
-def _text(function: Any) -> str:
-    try:
-        return inspect.getsource(inspect.unwrap(function)).casefold()
-    except (OSError, TypeError):
-        return ""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special, windows
-from veriformer.adapters.matching.documented import says_three_axes
-from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
+from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
+from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
 from veriformer.adapters.matching.names import Taking, words_of
-from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
 from veriformer.adapters.matching.probes import (
     EQUAL_LENGTHS,
@@ -30,21 +26,15 @@ from veriformer.adapters.matching.probes import (
 )
 from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
+from veriformer.adapters.matching.texts import says_causal, says_power_of_two, says_three_axes
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
-_ATTENTION = {
-    "scaled_dot_product_attention": ("query", "key", "value"),
-    "grouped_query_attention": ("query", "key", "value"),
-    "attention_weights": ("query", "key"),
-}
 _NETWORKS = ACTIVATIONS
 _NORMS = ("layer_norm", "rms_norm")
 Candidate = tuple[Form, dict[str, int]]
 TURNED = "matrices (out, in)"
 """What is said of a form whose matrices are transposed."""
-# Arrays with samples and heads: (B, H, L, D) and (B, L, H, D).
-_LAYOUTS_WITH_SMALL_MASKS = 2
 _MORE_AXES = "arrays with more axes get other results"
 # A function whose results depend on the arguments so differently is something else.
 _LEAST_LIKENESS = 0.05
@@ -80,7 +70,7 @@ def form_of(
     trials = Trials(function, framework)
     best: Found | None = None
     # A window without the causal mask is another function: what its documentation says decides.
-    must_be_causal = "window" in found.features and windows.says_causal(function)
+    must_be_causal = "window" in found.features and says_causal(function)
     own = sublayer_of(function)
     # What is said to take samples of positions is not right where it is right for rows alone.
     least_rank = 3 if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function) else 0
@@ -200,42 +190,17 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
-    if operation in _ATTENTION:
+    if operation in ATTENTION:
         form = by_length.with_all_keys(form, found, framework)
     forms = [
-        *(chunks.forms(form, found) if operation in _ATTENTION else [form]),
-        *_with_whole_masks(form, found),
+        *(chunks.forms(form, found) if operation in ATTENTION else [form]),
+        *masks.with_whole_masks(form, found),
         *special.exchanged(form, found),
     ]
     if found.held or any(role.startswith("weights.") for role in found.roles.values()):
         forms.append(replace(form, sources=with_matrices_turned(operation, found).sources, words=(TURNED,)))
     for one in forms:
         yield from _of_one_activation(operation, special.limited(operation, one, found))
-
-
-def _with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
-    """Yield the forms in which a mask that must be given hides nothing where the interface has none."""
-    masking = [name for name, role in found.roles.items() if role == "mask" and name in found.needed]
-    for name in masking if form.operation in _ATTENTION else ():
-        for encoding in KINDS:
-            yield replace(form, sources={**form.sources, name: partial(_all_visible, encoding)})
-        for encoding in KINDS if form.operation in by_query.TAKING else ():
-            yield from _needing_smaller_masks(form, name, encoding)
-
-
-def _needing_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
-    """Yield the forms in which a mask that must be given has fewer axes than the logits."""
-    for shape, axes in by_query.MASKS.items():
-        one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
-        for layout in of_heads(_ATTENTION[form.operation])[:_LAYOUTS_WITH_SMALL_MASKS]:
-            yield replace(one, layout=by_query.ByQuery(layout, axes, needs=True))
-
-
-def _all_visible(encoding: Encoding, arguments: Any) -> Any:
-    query, key = arguments["query"], arguments["key"]
-    logits = query @ transposed(key, (*range(len(shape_of(key)) - 2), len(shape_of(key)) - 1, len(shape_of(key)) - 2))
-    # True wherever there is a number, or none.
-    return encoding.of((logits == logits) | True, arguments)
 
 
 def _of_one_activation(operation: str, form: Form) -> Iterator[Form]:
@@ -252,8 +217,8 @@ def _features(operation: str, found: Taken) -> tuple[str, ...]:
 
 
 def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[Layout]:
-    if operation in _ATTENTION:
-        return of_heads(_ATTENTION[operation]) if operation != "attention_weights" else [AsItIs("(B, H, L, D)", 4)]
+    if operation in ATTENTION:
+        return of_heads(ATTENTION[operation]) if operation != "attention_weights" else [AsItIs("(B, H, L, D)", 4)]
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
         if special.takes_tables(found):
@@ -271,7 +236,7 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
 def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
     """Yield the sizes to try, with the limitations that they stand for."""
     grouped = GROUPED if operation == "grouped_query_attention" else {}
-    if operation not in _ATTENTION:
+    if operation not in ATTENTION:
         yield {}, ()
         if operation in ("causal_mask", "alibi_bias"):
             yield dict(EQUAL_LENGTHS), ("unequal_lengths",)
@@ -304,12 +269,6 @@ def _causal_or_not(
     )
 
 
-def _lengths_of(probe: Probe) -> dict[str, int]:
-    query, key = probe.arguments["query"].shape, probe.arguments["key"].shape
-    value = probe.arguments.get("value", probe.arguments["key"]).shape
-    return {"B": query[0], "H": query[1], "G": key[1], "L": query[2], "S": key[2], "D": query[3], "Dv": value[3]}
-
-
 def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:
     """Return the form with the mask that the function takes, and without keywords that fail."""
     form = best.form
@@ -318,8 +277,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
             form = replace(form, features=tuple(one for one in form.features if one != feature))
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
-    if form.operation in _ATTENTION:
-        form = _with_visibility(trials, form, found, probe)
+    if form.operation in ATTENTION:
+        form = masks.with_visibility(trials, form, found, probe)
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
     form = _of_its_lengths(trials, form, probe)
@@ -331,24 +290,10 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     return replace(best, form=replace(form, left_out=left_out))
 
 
-def _with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
-    """Return the form of an attention with its window and its mask."""
-    if isinstance(form.layout, by_query.ByQuery):
-        return masks.described(trials, form, form, _masked(probe))
-    masking = [name for name, role in found.roles.items() if role == "mask"]
-    form = windows.with_window(trials, form, found, probe)
-    form = _with_mask(trials, form, masking[0], probe) if masking else form
-    return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
-
-
-def _masked(probe: Probe) -> Probe:
-    return probe.with_argument("mask", special.drawn_mask({**SIZES, **_lengths_of(probe)}))
-
-
 def _is_for_powers_of_two(trials: Trials, form: Form, found: Taken, probe: Probe) -> bool:
     """Return whether ALiBi is meant for powers of two of heads: an attention that adds it need not say so."""
-    if alibi.says_power_of_two(trials.function) or not alibi.inputs_among(tuple(found.sources)):
-        return alibi.says_power_of_two(trials.function)
+    if says_power_of_two(trials.function) or not alibi.inputs_among(tuple(found.sources)):
+        return says_power_of_two(trials.function)
     other = probe.with_argument("num_heads", 3)
     result = trials.result(form, other)
     return result is None or not other.is_answered_by(result)
@@ -359,13 +304,13 @@ def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
 
     One that is always causal and looks from the end is not made for queries before the first key: NaN says so.
     """
-    if form.operation not in _ATTENTION:
+    if form.operation not in ATTENTION:
         return form
     if f"{form.operation}.unequal_lengths" in form.limitations:
         return replace(form, layout=OfLengths(form.layout, equal=True))
     if not form.fixed_values.get(f"{form.operation}.is_causal"):
         return form
-    lengths = _lengths_of(probe)
+    lengths = masks.lengths_of(probe)
     longer = probe_of(form.operation, {**lengths, "L": lengths["S"], "S": lengths["L"]}, is_causal=True)
     result = trials.result(form, longer)
     if lengths["L"] >= lengths["S"] or result is None or np.isfinite(result).all():
@@ -385,62 +330,3 @@ def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form
 def _answers(trials: Trials, form: Form, probe: Probe, feature: str) -> bool:
     value = special.value_of(form.operation, feature, probe)
     return value is None or trials.result(form, probe.with_argument(feature, value)) is not None
-
-
-def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form:
-    lengths = {**SIZES, **_lengths_of(probe)}
-    masked = probe.with_argument("mask", special.drawn_mask(lengths))
-    best, likest = form, 0.0
-    for encoding in encodings():
-        one = _encoded(form, parameter, encoding.of, encoding.words)
-        result = trials.result(one, masked)
-        if result is None or result.shape != masked.expected.shape:
-            continue
-        if is_near(result, masked.expected):
-            if encoding.words == ADDED and not masks.adds_any_number(trials, form, parameter, probe):
-                continue
-            if trials.result(one, probe.with_argument("mask", special.drawn_mask(lengths)[0, 0])) is not None:
-                as_it_is = _encoded(form, parameter, KINDS[0].of, KINDS[0].words)
-                return masks.described(trials, one, as_it_is, masked)
-            # A mask of two axes has to be made whole for such a function.
-            continue
-        likeness = trials.likeness(one, masked, result)
-        if likeness > likest + 1e-9:
-            best, likest = one, likeness
-    return best
-
-
-def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
-    """Return the form with a mask of fewer axes than the logits, or with lengths; the form itself where it has none."""
-    fixed = form.fixed_values.get(f"{form.operation}.is_causal")
-    if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
-        return form
-    masked = _masked(probe)
-    best, likest = form, 0.0
-    for one in (*_smaller_masks(form, found), *by_length.forms_of(form, found, trials.framework)):
-        result = trials.result(one, masked)
-        if result is None or result.shape != masked.expected.shape:
-            continue
-        if is_near(result, masked.expected):
-            return masks.described(trials, one, one, masked)
-        likeness = trials.likeness(one, masked, result)
-        if likeness > likest + 1e-9:
-            best, likest = one, likeness
-    return best
-
-
-def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
-    for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
-        for shape, axes in by_query.MASKS.items():
-            for encoding in KINDS:
-                one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
-                yield replace(one, layout=by_query.ByQuery(form.layout, axes))
-
-
-def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:
-    plain = form.sources[parameter]
-
-    def source(arguments: Any) -> Any:
-        return of(arguments["mask"], arguments) if arguments.get("mask") is not None else plain(arguments)
-
-    return form.with_source(parameter, source, "mask", f"`{parameter}`: {words}")

@@ -144,6 +144,12 @@ def takes_tables(found: Taken) -> bool:
     return not {*_COS, *_SIN, *_COMPLEX}.isdisjoint(_folded(found.sources))
 
 
+def rotates_by_tables(names: Iterable[str]) -> bool:
+    """Return whether parameters of these names are a table of cosines and one of sines, as a rotation takes them."""
+    known = _folded(names)
+    return not (known.keys().isdisjoint(_COS) or known.keys().isdisjoint(_SIN))
+
+
 def _folded(names: Iterable[str]) -> dict[str, str]:
     return {folded(name): name for name in names}
 

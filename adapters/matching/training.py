@@ -1,7 +1,7 @@
 """Functions and classes of training as operations: the first form whose results are the reference's, else the first.
 
-Each role is told by the name of a parameter. A form whose results are others is taken only where no doubt is left what
-the function is meant to be.
+Each role follows from the name of a parameter. A form whose results are others is taken only where no doubt is left
+what the function is meant to be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which array of a class is which of the weights of an operation: told by names, and what is left by its shape."""
+"""Which array of a class is which of the weights of an operation: by names, and by shape where no name says it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from veriformer.adapters.matching.inner_arrays import Place
 from veriformer.adapters.matching.names import words_of
-from veriformer.adapters.matching.namespaces import joined, reshaped, shape_of, transposed
+from veriformer.adapters.matching.namespaces import joined, reshaped, shape_of, size_of, transposed
 from veriformer.adapters.matching.wired import DoesNotFit
 
 _GENERIC = frozenset(
@@ -32,7 +32,7 @@ _UPS = frozenset({"up", "u", "w3", "3", "v", "value"})
 
 @dataclass(frozen=True)
 class Slot:
-    """An array of a class and the weights that stand in it, one beside the other along its last axis.
+    """An array of a class and the weights that stand in it, one after the other along its last axis.
 
     `interleaved` says how many heads each have their part of all of them.
     """
@@ -44,17 +44,17 @@ class Slot:
     def value(self, members: Mapping[str, Any]) -> Any:
         """Return what the place holds for these weights; ValueError where they are of other sizes."""
         parts = [members[role] for role in self.roles]
-        whole = self._beside(parts) if len(parts) > 1 else parts[0]
+        whole = self._joined(parts) if len(parts) > 1 else parts[0]
         shape = shape_of(whole)
         if self.place.turned:
             whole = transposed(whole, (1, 0))
         held = self.place.shape
         other = shape_of(whole) != held
-        if _product(held) != _product(shape) or (other and len(held) == len(shape)):
+        if size_of(held) != size_of(shape) or (other and len(held) == len(shape)):
             raise ValueError(f"the class was built for {self.place.name} of the shape {held}; received {shape}")
         return whole if shape_of(whole) == held else reshaped(whole, held)
 
-    def _beside(self, parts: Sequence[Any]) -> Any:
+    def _joined(self, parts: Sequence[Any]) -> Any:
         axis = len(shape_of(parts[0])) - 1
         if not self.interleaved:
             return joined(parts, axis)
@@ -62,13 +62,6 @@ class Slot:
         apart = [reshaped(one, (*outer, self.interleaved, shape_of(one)[-1] // self.interleaved)) for one in parts]
         together = joined(apart, axis + 1)
         return reshaped(together, (*outer, sum(shape_of(one)[-1] for one in parts)))
-
-
-def _product(shape: Sequence[int]) -> int:
-    found = 1
-    for one in shape:
-        found *= one
-    return found
 
 
 @dataclass(frozen=True)
@@ -128,7 +121,7 @@ def _lengths(place: Place, *, out: bool = False) -> tuple[int, int]:
     shape = place.shape
     if len(shape) == 2:
         return (shape[1], shape[0]) if place.turned else (shape[0], shape[1])
-    return (_product(shape[:-1]), shape[-1]) if out else (shape[0], _product(shape[1:]))
+    return (size_of(shape[:-1]), shape[-1]) if out else (shape[0], size_of(shape[1:]))
 
 
 def _of_attention(matrices: Sequence[Place], vectors: Sequence[Place]) -> Roles:
@@ -191,14 +184,14 @@ def _biases(slots: Sequence[Slot], vectors: Sequence[Place], part_of: Callable[[
     for vector in vectors:
         owner = vector.name.rpartition(".")[0]
         of_owner = [one for one in slots if owner and one.place.name.rpartition(".")[0] == owner]
-        beside = of_owner if len(of_owner) == 1 else []
-        if not beside:
+        matrices = of_owner if len(of_owner) == 1 else []
+        if not matrices:
             name = part_of(vector)
-            beside = [one for one in slots if name is not None and part_of(one.place) == name]
-        size = _product(vector.shape)
-        if len(beside) != 1 or not _is_bias(vector) or size not in _lengths(beside[0].place, out=True):
+            matrices = [one for one in slots if name is not None and part_of(one.place) == name]
+        size = size_of(vector.shape)
+        if len(matrices) != 1 or not _is_bias(vector) or size not in _lengths(matrices[0].place, out=True):
             raise DoesNotFit(f"`{vector.name}` {vector.shape} is none of its weights")
-        found.append(Slot(vector, tuple(role.replace("w_", "b_") for role in beside[0].roles)))
+        found.append(Slot(vector, tuple(role.replace("w_", "b_") for role in matrices[0].roles)))
     return found
 
 
@@ -237,7 +230,7 @@ def _down(matrices: Sequence[Place], shapes: Sequence[tuple[int, int]]) -> int:
         return 1
     elif shapes[0][1] == shapes[1][0]:
         return 0
-    raise DoesNotFit(f"which of the matrices {_listed(matrices)} leads back is not told by their shapes")
+    raise DoesNotFit(f"which of the matrices {_listed(matrices)} leads back does not follow from their shapes")
 
 
 def _gate_of(others: Sequence[Place]) -> tuple[list[tuple[Place, tuple[str, ...]]], Mapping[str, str]]:

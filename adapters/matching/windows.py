@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import words_of
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import NO_WINDOW, Taken
 from veriformer.adapters.matching.trying import Trials
 
-_CAUSAL = frozenset({"causal", "autoregressive"})
-_PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 # Two keys to the left, without the own one or with it.
 _WINDOWS = ((2, 1), (1, 1))
 
@@ -41,15 +36,6 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         # It is called a window, and hides nothing however narrow it is.
         return one
     return replace(form, words=(*form.words, f"`{name}` so wide that it hides nothing: it fits no known window"))
-
-
-def says_causal(function: Callable[..., Any]) -> bool:
-    """Return whether the documentation of a function says plainly that it is causal."""
-    sentences = re.split(r"[.:;\n]", inspect.getdoc(function) or "")
-    words = [set(words_of(one)) for one in sentences]
-    return any(_CAUSAL & one and not _PERHAPS & one for one in words) and not any(
-        _CAUSAL & one and _PERHAPS & one for one in words
-    )
 
 
 def _is_given(form: Form, name: str, probe: Probe) -> bool:

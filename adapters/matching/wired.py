@@ -8,6 +8,7 @@ from typing import Any
 
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import folded
 
 Call = Callable[[Callable[..., Any], Arguments], Any]
 
@@ -41,8 +42,3 @@ def roles_of(names: Mapping[str, str], parameters: list[str]) -> dict[str, str]:
         if its is not None and its not in found.values():
             found[role] = its
     return found
-
-
-def folded(name: str) -> str:
-    """Return a name without underscores, in lower case."""
-    return name.replace("_", "").casefold()

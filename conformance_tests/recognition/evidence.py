@@ -1,7 +1,7 @@
 """What a departure needs before it is said, the same for every part: evidence of its own, and none that was guessed.
 
 Everything that the part is computed from was recognised; nothing that the tool left out is held against the model; the
-same is seen on other numbers; and where another known architecture reads the same numbers, that is said beside it.
+same is seen on other numbers; and where another known architecture reads the same numbers, that is said too.
 """
 
 from __future__ import annotations

@@ -71,12 +71,12 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
         middle = (float(np.median(estimates)),) if _differ(square) else ()
         for eps in (*_USUAL_EPS, *middle):
             if eps >= 0 and np.all(np.abs(estimates - eps) <= 1e-6 * abs(eps) + blur):
-                # Where no eps at all fits as well, it is not told by these vectors.
+                # Where no eps at all fits as well, these vectors do not tell.
                 hidden = (eps <= 4 * blur and unit > DOUBLE) or (eps > 0 and np.all(np.abs(estimates) <= blur))
                 return (None if hidden else eps), placement
     return None
 
 
 def _differ(square: Array) -> bool:
-    """Return whether vectors are of so different sizes that an eps is told from a factor."""
+    """Return whether vectors are of so different sizes that an eps differs from a factor."""
     return square.size > 1 and float(np.ptp(square)) > _LEAST_SPREAD * float(np.max(square))

@@ -106,7 +106,7 @@ def _unjudged_part(one: Layered) -> Part:
 
 
 def _status_of_norm(one: Layered, path: str, place: int, departures: Sequence[Departure]) -> Status:
-    """Return whether a norm holds: a departure is told by its step in the trace, or by a module that is its own."""
+    """Return whether a norm holds: a departure is found by its step in the trace, or by a module that is its own."""
     said = [item for item in departures if item.step in ("norm", "embedding") and item.layer in (None, one.layer)]
     own = path not in ("", one.path)
     return "departs" if any(item.place == place or (own and item.path == path) for item in said) else "holds"

@@ -202,7 +202,7 @@ def _pairs(array: Array, pairing: Pairing, width: int, at_end: bool) -> Array | 
 def _sharpened(frequencies: Array, angles: Array, start: float, direction: int) -> tuple[Array, Array]:
     """Return the frequencies as the last position tells them, and by how much each may be wrong.
 
-    The last angle is the largest, and so the one that is blurred least beside its size; how far the others lie from
+    The last angle is the largest, and so the one that is blurred least for its size; how far the others lie from
     what it says is the blur.
     """
     last = start + angles.shape[0] - 1

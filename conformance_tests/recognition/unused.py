@@ -75,7 +75,7 @@ def _was_called(model: ModelReading, name: str) -> bool:
 
 
 def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
-    """Return whether a module that no one calls is missed: a table, a norm beside what runs, or a layer left out.
+    """Return whether a module that no one calls is missed: a table, a norm next to what runs, or a layer left out.
 
     Others are for other uses, such as a head, a pooler, or an expert to which no token was sent.
     """

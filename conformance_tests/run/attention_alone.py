@@ -9,20 +9,19 @@ from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.recognise import recognise
 
-_NOTE = "It was read with an output projection behind it, since it has none"
+NOTE = "It was read with an output projection behind it, since it has none"
+_SEED = 0
 
 
-def recognised(trace: Trace, seed: int) -> tuple[Recognition, tuple[str, ...]]:
-    """Return what a record was read as, with a sentence where an output projection had to be put behind it.
+def completed(trace: Trace) -> tuple[Trace, Recognition]:
+    """Return the record that makes an attention of one without an output projection, any other one as it is, as read.
 
-    That is tried only where nothing of a Transformer is found without, and counts only where it makes an attention.
+    That is tried only where nothing of a Transformer is found without it.
     """
     plain = recognise(trace)
-    if plain.has_transformer_part:
-        return plain, ()
-    for continued in projected(trace, seed):
+    for continued in () if plain.has_transformer_part else projected(trace, _SEED):
         found = recognise(continued)
         if any("attention" in part.role for part in found.parts):
-            # The laws of a part call the model with other weights, and it has no such matrix.
-            return replace(found, bound=()), (_NOTE,)
-    return plain, ()
+            # The laws of a part call the model with other weights, and it has no projection to put them in.
+            return continued, replace(found, bound=())
+    return trace, plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -70,24 +71,25 @@ def check_model(
 
 
 def _recognised(session: Session, seed: int) -> tuple[Recognition, tuple[str, ...]]:
-    """Return what a model was read as, and sentences about departures that other weights and inputs do not show.
+    """Return what a model was read as, and sentences about how, and about departures that a second run does not show.
 
-    Only a departing model is run again.
+    Only a departing model is run again, with other weights and inputs.
     """
     from veriformer.conformance_tests.recognition.recognise import recognised_twice
-    from veriformer.conformance_tests.run.attention_alone import recognised
+    from veriformer.conformance_tests.run.attention_alone import NOTE, completed
 
-    found, completed = recognised(session.trace, seed)
-    if not found.departures or completed:
-        return found, completed
+    trace, found = completed(session.trace)
+    notes = (NOTE,) if trace is not session.trace else ()
+    if not found.departures:
+        return found, notes
     try:
-        again = session.again(seed + 1)
+        again, _ = completed(session.again(seed + 1))
     except CaptureError:
         # The model runs on its first inputs alone.
-        return found, ()
-    twice = recognised_twice(session.trace, again)
+        return found, notes
+    twice = replace(recognised_twice(trace, again), bound=found.bound)
     lost = [one for one in found.departures if one not in twice.departures]
-    return twice, tuple(dict.fromkeys(map(_in_doubt, lost)))
+    return twice, (*notes, *dict.fromkeys(map(_in_doubt, lost)))
 
 
 def _in_doubt(one: Departure) -> str:

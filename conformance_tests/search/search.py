@@ -51,7 +51,7 @@ from veriformer.conformance_tests.operations.rarities import rare_cases
 # is not seconds but calls, and the products that they take, so that a busy machine finds the case that an idle one
 # finds. Where a framework compiles for each shape, a call takes as long as many others.
 MOST_TRIED = 1_000
-MOST_TRIED_COMPILED = 60
+MOST_TRIED_COMPILED = 120
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
 _SMALL, _OF_ALL_SIZES = 0.5, 0.25

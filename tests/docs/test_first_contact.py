@@ -38,3 +38,8 @@ def test_the_session_ends_with_the_mistake_its_place_and_the_next_command() -> N
         "violated",
     ):
         assert any(words in line for line in last), words
+
+
+def test_the_page_says_how_long_the_session_took() -> None:
+    seconds = json.loads(RECORDING.read_text(encoding="utf-8").splitlines()[-1])[0]
+    assert f"it took {seconds:.0f} s, installation included" in (ROOT / "docs" / "first_steps.md").read_text()

@@ -226,10 +226,8 @@ def no_operations(found: object, name: str, reasons: Mapping[str, str] = Mapping
     near = [f"{name} ({question})" for name, question in meant.items() if name not in reasons]
     seen = f"; near misses: {listing(near)}" if near else ""
     # A line for each, so that the reason of each is found. What is only near to several operations is asked about.
-    said = {
-        one: why if one not in meant or not why.startswith("nearest") else meant[one] for one, why in reasons.items()
-    }
-    why = "".join(f"\n  {one}: {reason}" for one, reason in said.items())
+    said = {one: meant.get(one, why) if why.startswith("nearest") else why for one, why in reasons.items()}
+    lines = "".join(f"\n  {one}: {why}" for one, why in said.items())
     known = "`veriformer list operations` names those that are known"
     hint = f"{known}, and --as FUNCTION=OPERATION says which one a function is" if reasons else known
     return NoOperations(f"{name} declares no operation{seen}{lines}{chr(10) if reasons else '; '}{hint}")

@@ -25,6 +25,7 @@ class SiblingImports:
 
     folder: Path
     modules: dict[str, ModuleType] = field(default_factory=dict)
+    _looked_at: dict[str, tuple[ModuleType, bool]] = field(default_factory=dict, repr=False)
 
     @contextmanager
     def importable(self) -> Iterator[None]:
@@ -59,8 +60,15 @@ class SiblingImports:
 
     def _foreign(self) -> list[str]:
         """Return the modules of the same names from elsewhere, which would be found instead."""
-        tops = {name for name in self.names if name in sys.modules and self._hides(sys.modules[name])}
+        tops = {name for name in self.names if name in sys.modules and self._is_hiding(sys.modules[name])}
         return [name for name in sys.modules if name.partition(".")[0] in tops] if tops else []
+
+    def _is_hiding(self, module: ModuleType) -> bool:
+        """Return whether a module hides one of the folder; its files are looked at once, not at each call."""
+        known = self._looked_at.get(module.__name__)
+        if known is None or known[0] is not module:
+            known = self._looked_at[module.__name__] = (module, self._hides(module))
+        return known[1]
 
     def _hides(self, module: ModuleType) -> bool:
         origin = getattr(module, "__file__", None)

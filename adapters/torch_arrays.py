@@ -167,13 +167,21 @@ class _CallsBackward(Exception):
 
 
 def _by_grad(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
-    found: Sequence[Any] = torch.autograd.grad(ends, leaves, cotangents, allow_unused=True)
+    found: Sequence[Any] = torch.autograd.grad(_weighted_sums(ends, cotangents), leaves, allow_unused=True)
     return found
 
 
 def _by_backward(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
-    torch.autograd.backward(ends, cotangents)
+    torch.autograd.backward(_weighted_sums(ends, cotangents))
     return [leaf.grad for leaf in leaves]
+
+
+def _weighted_sums(ends: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Return Σ end · cotangent of each end, whose gradient at the end is the cotangent, without any rounding.
+
+    Where a cotangent is handed to autograd, torch imports SymPy, which takes longer than all the calls of most laws.
+    """
+    return [(end * cotangent.conj()).real.sum() for end, cotangent in zip(ends, cotangents, strict=True)]
 
 
 def _has_its_memory(tensor: Any) -> bool:

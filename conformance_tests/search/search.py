@@ -54,7 +54,7 @@ MOST_TRIED = 1_000
 MOST_TRIED_COMPILED = 120
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
-_SMALL, _OF_ALL_SIZES = 0.5, 0.25
+_SMALL, _OF_ALL_SIZES = 0.25, 0.25
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
 _SWEPT_DRAWS = 1200

@@ -4,7 +4,8 @@
     python benchmarks/model_faults.py --correct [MODEL GLOB ...] [--frameworks torch jax ...] [--seeds 0-2]
 
 The faults are those of `models/faults.toml`, one at a time. Each changed model is run once, with parameters drawn anew,
-and its forward pass is recognised. What counts is the first departure: whether there is one; whether it is in the right
+and its forward pass is recognised. What counts is the first departure, or where there is none the first layer that
+is said to differ from others: whether there is one; whether it is in the right
 part, which is the module that the fault names, inside it or directly around it; whether its step of the specification
 is right; and, of the faults with a slug of the catalogue, whether the first suspect is that mistake. Prints a table,
 and below it what was not found or found to be something else. Changes after which a program is a correct model of
@@ -46,16 +47,20 @@ _CUT = 90
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of one fault at one seed: the first departure, None where there is none; or what was raised."""
+    """What was said of one fault at one seed: the first departure, None where there is none; or what was raised.
+
+    It is `only_stated` where nothing departs, and layers are said to differ: the first difference stands for it.
+    """
 
     fault: planting.Fault
     seed: int
     first: Departure | None
     error: str = ""
+    only_stated: bool = False
 
     @property
     def caught(self) -> bool:
-        """Whether anything departs."""
+        """Whether anything departs, or layers are said to differ."""
         return self.first is not None
 
     @property
@@ -154,7 +159,9 @@ def outcome(fault: planting.Fault, seed: int) -> Outcome:
         return Outcome(fault, seed, None, _told(error))
     finally:
         _forget_what_was_compiled()
-    return Outcome(fault, seed, found.departures[0] if found.departures else None)
+    stated = [one.as_departure for one in found.differences]
+    first = next(iter([*found.departures, *stated]), None)
+    return Outcome(fault, seed, first, only_stated=not found.departures and bool(stated))
 
 
 def unchanged(globs: Sequence[str], frameworks: Sequence[str], seeds: Sequence[int]) -> Iterator[Unchanged]:
@@ -217,6 +224,7 @@ def row(name: str, outcomes: Sequence[Outcome]) -> str:
     counts = (
         len(outcomes),
         sum(one.caught for one in outcomes),
+        sum(one.only_stated for one in outcomes),
         sum(one.in_right_part for one in outcomes),
         sum(one.at_right_step for one in outcomes),
         sum(one.in_right_part and one.at_right_step for one in outcomes),
@@ -228,8 +236,8 @@ def row(name: str, outcomes: Sequence[Outcome]) -> str:
 def print_faults(outcomes: Sequence[Outcome]) -> None:
     """Print the table, and what was not found or found to be something else."""
     mistakes = [one for one in outcomes if not one.fault.convention]
-    print("\n| model | faults | caught | first in the right part | at the right step | both | named first |")
-    print("|" + " --- |" * 7)
+    print("\n| model | faults | caught | of them stated | in the right part | at the right step | both | named first |")
+    print("|" + " --- |" * 8)
     for model in dict.fromkeys(one.fault.model for one in mistakes):
         print(row(model, [one for one in mistakes if one.fault.model == model]))
     print(row("all", mistakes))

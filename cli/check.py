@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.exports.outcome import Outcome
     from veriformer.conformance_tests.reports.options import Options
+    from veriformer.conformance_tests.run.demands import Demands
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
     from veriformer.conformance_tests.run.report import Report
@@ -72,6 +73,8 @@ class Arguments:
     budget: float | None
     asked_operations: tuple[str, ...]
     framework: str | None
+    layers_alike: bool
+    judged_at_least: float | None
 
 
 @dataclass
@@ -128,6 +131,13 @@ class CheckOutcome:
     type=Seconds(),
     metavar="SECONDS",
     help="Stop trying laws after this time, the most revealing first; the others are reported as not tried.",
+)
+@flag("--layers-alike", meaning="The layers of a model are meant to be alike: one that differs departs.")
+@click.option(
+    "--judged-at-least",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="SHARE",
+    help="Exit with 2 where less of a model than this is judged, such as 0.95.",
 )
 @flag("--remove-stale", meaning="Delete the lines of that list that are no longer true.")
 @flag("--verbose", "-v", meaning="Show every case, every convention, and scripts that reproduce violations.")
@@ -193,6 +203,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     from veriformer.conformance_tests.run.options import RunOptions
 
     outcome, selection = CheckOutcome(), _selection(arguments)
+    demands = _demands(arguments)
     with (
         record_for(arguments.resume, selection, arguments.implementations) as record,
         pool_for(arguments.workers, arguments.dask) as pool,
@@ -211,7 +222,8 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
         )
 
         def report_of(source: str) -> Report:
-            model = partial(check_model, source, seed=arguments.seed, isolation=isolation.limits_of_model(source))
+            limits = isolation.limits_of_model(source)
+            model = partial(check_model, source, seed=arguments.seed, isolation=limits, demands=demands)
             return checked(source, model, partial(_run, isolation, source, options), about_laws)
 
         for source in arguments.implementations:
@@ -227,7 +239,27 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
                 break
     if outcome.interrupted and not outcome.reports:
         raise KeyboardInterrupt
+    _refuse_demands_of_no_model(arguments, outcome)
     return outcome
+
+
+def _demands(arguments: Arguments) -> Demands:
+    """Return what is asked of whole models."""
+    from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
+
+    share = arguments.judged_at_least
+    return Demands(arguments.layers_alike, NOTHING_DEMANDED.judged_at_least if share is None else share)
+
+
+def _refuse_demands_of_no_model(arguments: Arguments, outcome: CheckOutcome) -> None:
+    """Raise UserError where something is asked of models and none was checked: it would be lost without a word."""
+    from veriformer.conformance_tests.run.model_report import ModelReport
+
+    given = ["--layers-alike"] if arguments.layers_alike else []
+    given += ["--judged-at-least"] if arguments.judged_at_least is not None else []
+    if given and not outcome.failures and not any(isinstance(one, ModelReport) for one in outcome.reports):
+        verb = "is" if len(given) == 1 else "are"
+        raise UserError(f"{' and '.join(given)} {verb} asked of whole models, and no source is one: FILE:CLASS")
 
 
 def _asked(arguments: Arguments) -> Asked | None:

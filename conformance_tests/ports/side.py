@@ -28,7 +28,7 @@ from veriformer.conformance_tests.ports.stream_items import (
 )
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.aspects import Aspect
-from veriformer.conformance_tests.recognition.departures import departures_of
+from veriformer.conformance_tests.recognition.departures import found_in
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
 from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure
@@ -65,7 +65,7 @@ class Side:
     @cached_property
     def departures(self) -> tuple[Departure, ...]:
         """Where this model departs from the Transformer that it otherwise is."""
-        return departures_of(self.model)
+        return found_in(self.model).departures
 
     @cached_property
     def outputs(self) -> tuple[Array, ...]:

@@ -23,7 +23,8 @@ class Aspect:
     `follows` names the aspect that the turns of this one go with, as rotations go with windows; "" where they go with
     none. `seldom` says that one layer in several may do it so.
     `rank` is higher for a way that is more usual. `from_first` says that all do it where the first does.
-    `path` is the module that does it, where it is another than the part itself.
+    `path` is the module that does it, where it is another than the part itself. `is_choice` says that correct models do
+    it in any of these ways, so that one layer may be meant to, whatever mistake does the same.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Aspect:
     rank: int = 0
     from_first: bool = False
     path: str = ""
+    is_choice: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,29 @@ class Sibling:
 
 @dataclass(frozen=True)
 class OddOne:
-    """A part that does one thing in another way than its siblings, or `out_of_turn` where they take turns."""
+    """A part that does one thing in another way than its siblings, or `out_of_turn` where they take turns.
+
+    `others` are the siblings that do it in the usual way. Where no way is the usual one, that of the first is taken,
+    and the difference `is_even`.
+    """
 
     sibling: Sibling
     aspect: Aspect
     usual: Aspect
-    count: int
+    others: tuple[Sibling, ...]
     out_of_turn: bool = False
+    is_even: bool = False
+
+    @property
+    def departs(self) -> bool:
+        """Whether it is a mistake beside the siblings, and not another way that may be meant."""
+        return self.out_of_turn or bool(self.mistake and not self.aspect.is_choice)
 
     @property
     def mistake(self) -> str:
-        """The slug of the mistake that the difference is; "" where it has none."""
+        """The slug of the mistake that the difference is; "" where it has none, or nobody knows which way is wrong."""
+        if self.is_even:
+            return ""
         slug = self.aspect.mistake
         return slug if isinstance(slug, str) else slug(self.usual.value)
 
@@ -70,7 +84,7 @@ def odd_ones(siblings: Sequence[Sibling]) -> list[OddOne]:
     """Return what parts do otherwise than most of their siblings.
 
     A way that comes back in turns is no exception, and of two parts that differ the one that does the less usual thing
-    is named, if one does.
+    is named, if one does; else the later one.
     """
     names = dict.fromkeys(name for sibling in siblings for name in sibling.aspects)
     return [odd for name in names for odd in _odd_in(name, [one for one in siblings if name in one.aspects])]
@@ -83,14 +97,19 @@ def _odd_in(name: str, having: Sequence[Sibling]) -> Iterator[OddOne]:
     if len(set(values)) < 2 or _take_turns(name, having):
         return
     usual = values[0] if aspects[0].from_first else _usual(aspects)
-    if usual is None:
-        return
+    is_even = usual is None
+    if is_even:
+        if len({aspect.words for aspect in aspects}) == 1:
+            # Each has its own, and nothing can be said of the difference.
+            return
+        usual = values[0]
     expected = [usual] * len(values)
     turns = _turns_behind(aspects, usual)
     for one, aspect, wanted in zip(having, aspects, turns or expected, strict=True):
         if aspect.value != wanted:
             reference = aspects[values.index(wanted)]
-            yield OddOne(one, aspect, reference, values.count(wanted), out_of_turn=bool(turns))
+            others = tuple(sibling for sibling, value in zip(having, values, strict=True) if value == wanted)
+            yield OddOne(one, aspect, reference, others, out_of_turn=bool(turns), is_even=is_even)
 
 
 def _usual(aspects: Sequence[Aspect]) -> Hashable | None:

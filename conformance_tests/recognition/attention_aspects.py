@@ -155,6 +155,7 @@ def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: Attention
         follows="visible keys",
         seldom=True,
         rank=int((rotation is not None) == (role != "value")),
+        is_choice=rotation is not None,
     )
     norm = operand.norm
     yield Aspect(
@@ -297,6 +298,7 @@ def _of_setting(flow: Flow, reading: AttentionReading) -> Iterator[Aspect]:
             window,
             min(first + 1, last),
             mistake=lambda usual: _other_window(left, usual),
+            is_choice=True,
         )
     added = setting.bias is not None and not fills(setting.bias)
     words = "a bias is added to the logits" if added else "no bias is added to the logits"

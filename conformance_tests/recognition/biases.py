@@ -77,7 +77,7 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         sentence = "what is added to hidden logits is too small to hide them"
         yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))
         return
-    if setting.bias_value is not None and flow.is_fixed(setting.bias_value) and _differs_by_sample(setting.bias):
+    if setting.bias_value is not None and flow.is_fixed(setting.bias_value) and _differs_by_sample(flow, setting.bias):
         sentence = "the same table is added to the logits of all samples, and it differs between them"
         yield Suspicion("logits", place, sentence, (suspected("mask_head_repeat_order"),))
         return
@@ -99,8 +99,10 @@ def fills(bias: Array) -> bool:
     return bool(later.size and not bias[..., causal].any() and later.flat[0] < 0 and (later == later.flat[0]).all())
 
 
-def _differs_by_sample(bias: Array) -> bool:
-    return bool((bias != bias[:1]).any())
+def _differs_by_sample(flow: Flow, bias: Array) -> bool:
+    """Return whether the samples of the pass get different numbers; windows of one sample may, by where they are."""
+    batches = {flow.shape(one)[0] for one in flow.trace.inputs if flow.shape(one)}
+    return len(bias) in batches and bool((bias != bias[:1]).any())
 
 
 def _path_of_table(flow: Flow, setting: Setting) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from veriformer.adapters.capture.trace import Kind
@@ -18,6 +19,12 @@ def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int,
     """Return how many steps compute something, and how many of them lie behind a value that was understood."""
     computing, understood = understood_steps(model, departures)
     return len(computing), len(understood)
+
+
+def unread_modules(model: ModelReading, departures: Sequence[Departure]) -> dict[str, int]:
+    """Return how many steps of each module compute something and were not understood, in the order of execution."""
+    computing, understood = understood_steps(model, departures)
+    return dict(Counter(model.flow.steps[index].module for index in sorted(computing - understood)))
 
 
 def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tuple[set[int], set[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.argument_mistakes import argument_mistakes
@@ -13,14 +13,14 @@ from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
-from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
 )
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, module_around, path_of_maps
-from veriformer.conformance_tests.recognition.siblings import departures_of_siblings
+from veriformer.conformance_tests.recognition.siblings import odd_layers
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_mistakes,
@@ -37,8 +37,35 @@ from veriformer.conformance_tests.recognition.unused import unused_parameters
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
 
 
-def departures_of(model: ModelReading) -> tuple[Departure, ...]:
-    """Return every departure once, in the order of execution."""
+@dataclass(frozen=True)
+class Found:
+    """Where a model departs, and what layers of it do otherwise than others, each in the order of execution."""
+
+    departures: tuple[Departure, ...]
+    differences: tuple[Difference, ...]
+
+    def with_layers_alike(self) -> Found:
+        """Return the same of a model whose layers are meant to be alike, so that every difference is a departure."""
+        every = (*self.departures, *(one.as_departure for one in self.differences))
+        return Found(tuple(sorted(every, key=lambda one: one.place)), ())
+
+
+def seen_again(found: Found, other: Found) -> Found:
+    """Return what was found on other weights and inputs too, in the same part and step."""
+    known = {_kind(one) for one in other.departures}
+    differing = {_kind(one.as_departure) for one in other.differences}
+    return Found(
+        tuple(one for one in found.departures if _kind(one) in known),
+        tuple(one for one in found.differences if _kind(one.as_departure) in differing),
+    )
+
+
+def _kind(one: Departure) -> tuple[str, int | None, str, str]:
+    return one.path, one.layer, one.step, one.operation
+
+
+def found_in(model: ModelReading) -> Found:
+    """Return every departure and every difference of layers once, in the order of execution."""
     found: list[Departure] = []
     for one in model.readings:
         one.suspicions = backed(one, list(_suspicions(model, one))) if one.is_judged else []
@@ -52,14 +79,21 @@ def departures_of(model: ModelReading) -> tuple[Departure, ...]:
         for one in model.mixtures
         if one.mistake is not None
     )
-    found.extend(departures_of_siblings(model))
+    odd = list(odd_layers(model))
+    differences = [one for one in odd if isinstance(one, Difference)]
+    found.extend(one.as_departure if isinstance(one, Difference) else one for one in odd)
     found.extend(departures_of_consistency(model))
     found.extend(departures_of_beginnings(model))
     found.extend(departures_of_ends(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])
-    return with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
+    kept = with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
+    of_layers = {one.as_departure for one in differences}
+    return Found(
+        tuple(one for one in kept if one not in of_layers),
+        tuple(one for one in differences if one.as_departure in kept),
+    )
 
 
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:

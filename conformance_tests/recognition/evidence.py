@@ -6,7 +6,7 @@ same is seen on other numbers; and where another known architecture reads the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.conformance_tests.recognition.coverage import understood_steps
@@ -84,13 +84,3 @@ def _less_certain(one: Suspected) -> Suspected:
     if known is None:
         return one
     return replace(one, confidence=min(one.confidence, LIKELY), sentence=f"{one.sentence.rstrip('.')}; {known}.")
-
-
-def seen_again(departures: Iterable[Departure], others: Iterable[Departure]) -> tuple[Departure, ...]:
-    """Return the departures that were seen on other weights and inputs too, in the same part and step."""
-    known = {_kind(one) for one in others}
-    return tuple(one for one in departures if _kind(one) in known)
-
-
-def _kind(one: Departure) -> tuple[str, int | None, str, str]:
-    return one.path, one.layer, one.step, one.operation

@@ -74,6 +74,20 @@ class Departure:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """One thing that a layer does otherwise than others of its stack, which is no mistake that is known.
+
+    `as_departure` is what it is where all layers are meant to be alike. `others` are the paths and layers that do as
+    most do; `own` and `usual` are the two ways in words.
+    """
+
+    as_departure: Departure
+    others: tuple[tuple[str, int | None], ...]
+    own: str
+    usual: str
+
+
+@dataclass(frozen=True)
 class Part:
     """One part of the model: what it is (`role`, an operation's name where there is one), and how it was found.
 
@@ -99,6 +113,8 @@ class Recognition:
     `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
     `unused` are the parameters that no output depends on. It is `causal` if every self-attention of the stream that
     the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
+    `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
+    that were captured and not understood.
     """
 
     parts: tuple[Part, ...]
@@ -111,6 +127,8 @@ class Recognition:
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     causal: bool = False
     bound: tuple[BoundPart, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    unread: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def has_transformer_part(self) -> bool:

@@ -135,8 +135,18 @@ class ModelReading:
         sublayer = place.sublayer
         if isinstance(sublayer, FeedForwardSublayer):
             return "feed_forward"
+        is_own = self._attends_to_itself(sublayer) or self.borrows_keys(sublayer)
+        return "self_attention" if is_own else "cross_attention"
+
+    def borrows_keys(self, sublayer: AttentionSublayer) -> bool:
+        """Return whether an attention reuses the keys that an earlier one has made of the same stream."""
+        own = {one.step for one in sublayer.key}
+        others = (one for one in self.sublayers.all if isinstance(one, AttentionSublayer) and one is not sublayer)
+        return any(self._attends_to_itself(one) for one in others if own & {map_.step for map_ in one.key})
+
+    def _attends_to_itself(self, sublayer: AttentionSublayer) -> bool:
         query, key = (self.reader.read(sublayer.reading(one).input) for one in (sublayer.query[0], sublayer.key[0]))
-        return "self_attention" if query.value == key.value else "cross_attention"
+        return query.value == key.value
 
     @cached_property
     def readings(self) -> tuple[Layered, ...]:

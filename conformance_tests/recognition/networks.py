@@ -128,6 +128,7 @@ def network_aspects(flow: Flow, reading: NetworkReading) -> Iterator[Aspect]:
         mistake=lambda usual: _exchanged(reading.activation, usual),
         rank=int(reading.activation in ("gelu", "relu", "silu", "gelu_tanh")),
         path="" if making is None else flow.steps[making].module,
+        is_choice=True,
     )
     yield Aspect("gated", "hidden", reading.gated, "gated" if reading.gated else "not gated", reading.place, rank=0)
     if reading.up is not None:

@@ -149,9 +149,14 @@ def _sublayer_status(model: ModelReading, one: Layered, departures: Sequence[Dep
     # Where several parts have one path, as without modules, what departs is told by its operation.
     own = [item for item in departures if item.operation in ("", one.kind) and item.layer == one.layer]
     sums = _sums_of(model, one)
-    if any(item.path == one.path or (item.step == "residual" and item.place in sums) for item in own):
+    if any(_is_in(item, one.path) or (item.step == "residual" and item.place in sums) for item in own):
         return "departs"
     return "holds" if understood else "unrecognised"
+
+
+def _is_in(item: Departure, path: str) -> bool:
+    """Return whether a departure is that of a part, or of a module inside it that is no part of its own, as a norm."""
+    return item.path == path or bool(path and item.step != "norm" and item.path.startswith(f"{path}."))
 
 
 def _sums_of(model: ModelReading, one: Layered) -> set[int | None]:

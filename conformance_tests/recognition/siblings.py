@@ -9,7 +9,7 @@ from veriformer.conformance_tests.recognition.aspects import Aspect, OddOne, Sib
 from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.expressions import Norm
-from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.findings import Departure, Difference
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
@@ -22,8 +22,12 @@ from veriformer.conformance_tests.recognition.structure import relations
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 
-def departures_of_siblings(model: ModelReading) -> Iterator[Departure]:
-    """Yield what a sublayer does otherwise than most of those that should be alike."""
+def odd_layers(model: ModelReading) -> Iterator[Departure | Difference]:
+    """Yield what a sublayer does otherwise than its siblings.
+
+    It departs where its way is a known mistake beside theirs. Else layers may be meant to differ, and which of two
+    ways is meant is not known.
+    """
     for kind, siblings in _families(model):
         by_path = {id(sibling): one for one, sibling in siblings}
         for odd in odd_ones([sibling for _, sibling in siblings]):
@@ -34,7 +38,13 @@ def departures_of_siblings(model: ModelReading) -> Iterator[Departure]:
             if item.step == "norm" and not item.path:
                 path = _unused_norm_in(model, one) or _path_like(model, odd, [sibling for _, sibling in siblings])
                 item = replace(item, path=path)
-            yield departure(model, one.path, one.layer, kind, item)
+            found = departure(model, one.path, one.layer, kind, item)
+            yield found if odd.departs else _difference(found, odd)
+
+
+def _difference(found: Departure, odd: OddOne) -> Difference:
+    others = tuple((one.aspects[odd.aspect.name].path or one.path, one.layer) for one in odd.others)
+    return Difference(found, others, odd.aspect.words, odd.usual.words)
 
 
 def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> bool:
@@ -115,7 +125,7 @@ def _path_like(model: ModelReading, odd: OddOne, siblings: Sequence[Sibling]) ->
 
 def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
     own, usual = odd.aspect.words, odd.usual.words
-    others = f"in {odd.count} of {total} layers it is otherwise"
+    others = f"in {len(odd.others)} of {total} layers it is otherwise"
     sentence = f"{own}; {others}: {usual}" if own != usual else f"{own}; {others}"
     slug = odd.mistake
     if odd.out_of_turn:

@@ -118,7 +118,8 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
     if norm.eps is not None:
         eps = float(f"{norm.eps:.3g}")
         rank = 2 if eps in (1e-5, 1e-6, 1e-12) else 0
-        yield Aspect(f"{name}: eps", step, eps, f"eps is {eps:g}", at, "norm_eps_value_mismatch", rank=rank, path=path)
+        slug = "norm_eps_value_mismatch"
+        yield Aspect(f"{name}: eps", step, eps, f"eps is {eps:g}", at, slug, rank=rank, path=path, is_choice=True)
         inside = norm.placement == "inside_root"
         words = "eps is added under the root" if inside else "eps is added to the root"
         slug = _ROOTS[norm.kind][1]

@@ -22,7 +22,7 @@ Found = Iterator[tuple[Layered, Suspicion]]
 def structural_mistakes(flow: Flow, reader: Reader, readings: Sequence[Layered]) -> Found:
     """Yield the mistakes that sublayers make beside each other, each with the sublayer that makes it."""
     decoders = {one.stack for one in readings if one.kind == "cross_attention"}
-    yield from _of_causality(readings, decoders)
+    yield from _of_causality(reader, readings, decoders)
     yield from _of_padding(readings, decoders)
     yield from _of_memories(flow, reader, readings, decoders)
 
@@ -55,8 +55,11 @@ def _stream_value(reader: Reader, one: Layered) -> int:
     return read.of.value if isinstance(read, Norm) else read.value
 
 
-def _of_causality(readings: Sequence[Layered], decoders: set[int]) -> Found:
-    """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known."""
+def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int]) -> Found:
+    """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known.
+
+    Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory.
+    """
     for one in readings:
         setting = one.attention.setting if one.attention is not None else None
         if setting is None or not decoders or one.attention is None:
@@ -69,9 +72,14 @@ def _of_causality(readings: Sequence[Layered], decoders: set[int]) -> Found:
         elif one.kind == "self_attention" and one.stack not in decoders and setting.is_causal:
             sentence = "the encoder's queries do not see later positions"
             yield one, Suspicion("mask", place, sentence, (suspected("encoder_made_causal"),))
-        elif one.kind == "cross_attention" and setting.is_causal:
+        elif one.kind == "cross_attention" and setting.is_causal and not _is_of_own_stream(reader, one):
             sentence = "causality hides keys of the memory"
             yield one, Suspicion("mask", place, sentence, (suspected("cross_attn_causal"),))
+
+
+def _is_of_own_stream(reader: Reader, one: Layered) -> bool:
+    sublayer = one.place.sublayer
+    return isinstance(sublayer, AttentionSublayer) and reads_own_stream(reader, sublayer)
 
 
 def _hides_only_keys(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
+from veriformer.conformance_tests.recognition.findings import Departure, Difference, Part, Status
 from veriformer.conformance_tests.reports.departures import departure_lines, gathered, place_of
 from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed
 from veriformer.conformance_tests.reports.layout import Lines, entry, paragraph, spaced
@@ -30,6 +30,7 @@ _MARKS: dict[Status, tuple[str, str]] = {
 }
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
 _MOST_UNUSED = 5
+_MOST_UNREAD = 3
 
 
 def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
@@ -37,6 +38,7 @@ def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
     options = replace(options, compact=not options.verbose)
     sections = [
         [*paragraph(verdict_sentence(report), options.width, style=_STYLES[report.verdict]), _facts(report)],
+        _differences(report, options),
         _notices(report, options),
         _tree(report, options),
         _remarks(report, options),
@@ -59,13 +61,44 @@ def verdict_sentence(report: ModelReport) -> str:
         return f"{name}: {report.reason}" + (f"; it {departs}" if departs else "")
     if departs:
         return f"{name} {departs}"
-    unknown = report.counts["unrecognised"]
-    rest = f"; {counted(unknown, 'part')} {'was' if unknown == 1 else 'were'} not recognised" if unknown else ""
-    routers = [part for part in report.parts if part.role == "router" and part.status == "unrecognised"]
-    if routers:
-        rest = f"; not judged: how experts are chosen and weighed ({counted(len(routers), 'layer')}){rest}"
-        return f"{name} holds as far as it is judged: {_found(report)} of the specification found{rest}"
-    return f"{name} holds: {_found(report)} of the specification found{rest}"
+    unjudged = not_judged(report)
+    if not unjudged and report.recognition.understood == report.recognition.captured:
+        return f"{name} holds: {_found(report)} of the specification found"
+    share = f"{int(100 * report.recognition.share_understood)} % of its steps"
+    rest = f"; not judged: {'; '.join(unjudged)}" if unjudged else ""
+    return f"{name} holds as far as it is judged, {share}: {_found(report)} of the specification found{rest}"
+
+
+def not_judged(report: ModelReport) -> list[str]:
+    """Return what was not judged, in words: parts that were not recognised, then modules with steps of no part."""
+    parts = [part for part in report.parts if part.status == "unrecognised"]
+    routers = [part for part in parts if part.role == "router"]
+    others = len(parts) - len(routers)
+    said = [f"how experts are chosen and weighed ({counted(len(routers), 'layer')})"] if routers else []
+    said += [f"{counted(others, 'part')} that {'was' if others == 1 else 'were'} not recognised"] if others else []
+    if parts:
+        return said
+    unread = [f"{counted(count, 'step')} in {place}" for place, count in unread_places(report)]
+    return [first_few(unread, _MOST_UNREAD)] if unread else []
+
+
+def unread_places(report: ModelReport) -> list[tuple[str, int]]:
+    """Return the modules with steps that were not understood and how many, those of layers that are alike once."""
+    modules = [(placed(path, _layer_of(path)), count) for path, count in report.recognition.unread.items()]
+    groups = alike(modules, lambda one: (one[0].stem, one[0].closing, one[0].rest))
+    return [(_places_named([place for place, _ in group]), sum(count for _, count in group)) for group in groups]
+
+
+def _layer_of(path: str) -> int | None:
+    """Return the number that a path has its layer by, if it has any."""
+    return next((int(piece) for piece in path.split(".") if piece.isdigit()), None)
+
+
+def _places_named(places: Sequence[Place]) -> str:
+    numbers = [place.number for place in places if place.number is not None]
+    if not numbers:
+        return plain(places[0].rest) or "the model itself"
+    return plain(layers_named(numbers, places[0].inside))
 
 
 def counts_sentence(report: ModelReport) -> str:
@@ -211,9 +244,42 @@ def _remarks(report: ModelReport, options: Options) -> Lines:
         if unused
         else []
     )
+    unread = [f"{counted(count, 'step')} in {place}" for place, count in unread_places(report)]
+    if unread:
+        shown = first_few(unread, len(unread) if options.verbose else _MOST_UNREAD)
+        lines += _entry("Not read", f"{shown}: no known part is computed there", options)
     for path, reason in recognition.opaque.items():
         lines += _entry("Not seen", f"{plain(path) or 'the model'}: {plain(reason)}", options)
     return lines
+
+
+def _differences(report: ModelReport, options: Options) -> Lines:
+    lines: Lines = []
+    for sentence in difference_sentences(report):
+        lines += _entry("" if lines else "Layers", sentence, options, "yellow")
+    return lines
+
+
+def difference_sentences(report: ModelReport) -> list[str]:
+    """Return what layers do otherwise than others: "layer 1 differs from layers 0 and 2: silu, they gelu"."""
+    groups = alike(report.recognition.differences, _kind_of_difference)
+    return [_difference_sentence(group) for group in groups]
+
+
+def _kind_of_difference(one: Difference) -> object:
+    place = placed(one.as_departure.path, one.as_departure.layer)
+    return place.stem, place.closing, place.rest, one.as_departure.step, one.own, one.usual
+
+
+def _difference_sentence(group: Sequence[Difference]) -> str:
+    first = group[0].as_departure
+    here = [placed(one.as_departure.path, one.as_departure.layer) for one in group]
+    there = [placed(*one) for one in group[0].others]
+    verb = "differs" if len({place.number for place in here}) == 1 else "differ"
+    step = f"{plain(first.step)} of {plain(first.operation)}" if first.operation else plain(first.step)
+    which = f"{_places_named(here)} {verb} from {_places_named(there)}"
+    known = f" (`{plain(first.suspects[0].name)}` does the same)" if first.suspects else ""
+    return f"{which} in the {step}: {plain(group[0].own)}; there: {plain(group[0].usual)}{known}"
 
 
 def _notices(report: ModelReport, options: Options) -> Lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from veriformer.conformance_tests.mistakes import catalogue
-from veriformer.conformance_tests.recognition.findings import Departure, Part, Suspected
+from veriformer.conformance_tests.recognition.findings import Departure, Difference, Part, Suspected
 from veriformer.conformance_tests.reports.departures import citations_of
 from veriformer.conformance_tests.reports.diagnosis_json import diagnosis_as_json
 from veriformer.conformance_tests.run.judged import Judged
@@ -23,8 +23,10 @@ def model_as_json(report: ModelReport) -> dict[str, Any]:
         "dtype": recognition.dtype,
         "parts": [_part(part) for part in report.parts],
         "departures": departures,
+        "differences": [_difference(one) for one in recognition.differences],
         "bound": [_bound(one) for one in report.laws if one.is_part],
         "share": {"found": recognition.share_found, "understood": recognition.share_understood},
+        "unread": dict(recognition.unread),
         "unused": list(recognition.unused),
         "opaque": dict(recognition.opaque),
         # As for an implementation that could not be loaded: only where there is something to say.
@@ -52,6 +54,21 @@ def _part(part: Part) -> dict[str, Any]:
         "conventions": dict(part.conventions),
         "status": part.status,
         "steps": {"explained": part.explained, "all": part.steps},
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    at = one.as_departure
+    return {
+        "path": at.path,
+        "layer": at.layer,
+        "step": at.step,
+        "operation": at.operation,
+        "file": at.file,
+        "line": at.line,
+        "own": one.own,
+        "usual": one.usual,
+        "others": [{"path": path, "layer": layer} for path, layer in one.others],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.run.checking_models import check_model, checked
+from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Pace, Progress
@@ -50,6 +52,8 @@ def check(
     inputs: Any = None,
     operation: str | None = None,
     framework: str | None = None,
+    layers_alike: bool = False,
+    judged_at_least: float = NOTHING_DEMANDED.judged_at_least,
 ) -> Report:
     """Check an implementation against the laws, or a whole model against what it is, and return a report.
 
@@ -80,11 +84,13 @@ def check(
     `inputs`: what a model is run on, an array, a tuple of arrays, or a dictionary of them by argument.
     `operation`: the operation that a function is; None to tell by its name, its parameters and its results.
     `framework`: whose arrays the operations take; None for the declared one, or to find it by calling them.
+    `layers_alike`: the layers of a model are meant to be alike, so that one that does something otherwise departs.
+    `judged_at_least`: the share of a model's steps that must be understood, else it does not conform.
 
     Raises LoadError when the implementation cannot be loaded, UnknownName when an operation, law or tier does not
     exist, UnreadableList when the list of failures cannot be read, UnusableRecord when `resume` belongs to another run,
     WorkersError when laws cannot be handed out, and ValueError for a budget that is not a positive number of seconds,
-    for arguments about laws if the target is a model, and for inputs if it is none.
+    for arguments about laws if the target is a model, and for inputs and what is asked of models if it is none.
     """
     options = RunOptions(
         Selection(several(operations), several(laws), several(dtypes), tier, seed),
@@ -101,16 +107,22 @@ def check(
         asked=asked_of(operation, framework),
     )
     limits = MODEL_LIMITS.changed(time_limit, memory_limit, import_limit) if isolate else None
-
-    def as_model() -> Report:
-        return check_model(target, inputs, seed=seed, isolation=limits)
+    demands = Demands(layers_alike, judged_at_least)
 
     def as_implementation() -> Report:
-        if inputs is not None:
-            raise ValueError("inputs are for a model, and this is an implementation of operations; leave them out")
+        _refuse_what_is_for_models(inputs, demands)
         return run_check(target, options)
 
+    as_model = partial(check_model, target, inputs, seed=seed, isolation=limits, demands=demands)
     return checked(target, as_model, as_implementation, _about_laws(options))
+
+
+def _refuse_what_is_for_models(inputs: Any, demands: Demands) -> None:
+    given = [*(["inputs"] if inputs is not None else []), *demands.given]
+    if given:
+        one = given in (["layers_alike"], ["judged_at_least"])
+        names, (verb, which) = " and ".join(given), ("is", "it") if one else ("are", "them")
+        raise ValueError(f"{names} {verb} for a model, and this is an implementation of operations; leave {which} out")
 
 
 def _about_laws(options: RunOptions) -> list[str]:

@@ -18,6 +18,7 @@ from veriformer.adapters.matching.classes import is_never_recorded
 from veriformer.adapters.whole_models.session import Session, opened
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.recognition.findings import Departure, Recognition
+from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.printing import first_line
 from veriformer.conformance_tests.run.report import Report
@@ -36,6 +37,7 @@ def check_model(
     *,
     seed: int = 0,
     isolation: ProcessLimits | None = None,
+    demands: Demands = NOTHING_DEMANDED,
 ) -> ModelReport:
     """Return the report on a model: one forward pass of it, with weights drawn from `seed`, recognised, and its laws.
 
@@ -55,7 +57,7 @@ def check_model(
         # They import the families and the laws of all operations, which a model that cannot be recorded does without.
         from veriformer.conformance_tests.run.model_laws import judged
 
-        recognition, doubts = _recognised(session, seed)
+        recognition, doubts = _recognised(session, seed, layers_alike=demands.layers_alike)
         printed = session.printed() or written.getvalue()
         laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
     notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
@@ -67,27 +69,28 @@ def check_model(
         notes=(*notes, *doubts, *refusal, *_printed(name, printed)),
         seconds=time.monotonic() - started,
         source=target if isinstance(target, str) else None,
+        demands=demands,
     )
 
 
-def _recognised(session: Session, seed: int) -> tuple[Recognition, tuple[str, ...]]:
+def _recognised(session: Session, seed: int, *, layers_alike: bool) -> tuple[Recognition, tuple[str, ...]]:
     """Return what a model was read as, and sentences about how, and about departures that a second run does not show.
 
-    Only a departing model is run again, with other weights and inputs.
+    Only a model that departs, or of which layers differ, is run again, with other weights and inputs.
     """
     from veriformer.conformance_tests.recognition.recognise import recognised_twice
     from veriformer.conformance_tests.run.attention_alone import NOTE, completed
 
-    trace, found = completed(session.trace)
+    trace, found = completed(session.trace, layers_alike=layers_alike)
     notes = (NOTE,) if trace is not session.trace else ()
-    if not found.departures:
+    if not found.departures and not found.differences:
         return found, notes
     try:
         again, _ = completed(session.again(seed + 1))
     except CaptureError:
         # The model runs on its first inputs alone.
         return found, notes
-    twice = replace(recognised_twice(trace, again), bound=found.bound)
+    twice = replace(recognised_twice(trace, again, layers_alike=layers_alike), bound=found.bound)
     lost = [one for one in found.departures if one not in twice.departures]
     return twice, (*notes, *dict.fromkeys(map(_in_doubt, lost)))
 

@@ -9,6 +9,7 @@ from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.recognition.evidence import ENOUGH
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition
+from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.report import Report, VerdictName
 
@@ -20,11 +21,12 @@ class ModelReport(Report):
     `laws` are those of what the model was wrapped as: of the whole model, and of its parts; `results` has all of them,
     one after the other. A departure violates, and so does a law that fails; one that a call of the model ends in an
     exception is not held against the model, which may refuse what it was not made for. A model of which too little
-    was recognised does not conform.
+    was recognised, by what is known of models or by what `demands` ask, does not conform.
     """
 
     recognition: Recognition = field(default_factory=lambda: Recognition((), (), 0, 0))
     laws: tuple[Judged, ...] = ()
+    demands: Demands = NOTHING_DEMANDED
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -44,7 +46,8 @@ class ModelReport(Report):
     @property
     def is_recognised(self) -> bool:
         """Whether enough of the model belongs to parts that were understood, and some of them are a Transformer's."""
-        return self.recognition.share_understood >= ENOUGH and self.recognition.has_transformer_part
+        enough = self.recognition.share_understood >= self.demands.least_share
+        return enough and self.recognition.has_transformer_part
 
     @property
     def explained(self) -> int:
@@ -100,7 +103,8 @@ class ModelReport(Report):
         if not self.recognition.has_transformer_part:
             return "no attention, feed-forward network or norm was found in it, so that there is nothing to judge"
         share = self.recognition.share_understood
-        return f"only {int(100 * share)} % of the model was recognised"
+        asked = f", and {100 * self.demands.least_share:g} % was asked for" if share >= ENOUGH else ""
+        return f"only {int(100 * share)} % of the model was recognised{asked}"
 
 
 def model_report(
@@ -112,6 +116,7 @@ def model_report(
     notes: tuple[str, ...] = (),
     seconds: float = 0.0,
     source: str | None = None,
+    demands: Demands = NOTHING_DEMANDED,
 ) -> ModelReport:
     """Return the report on a model; `notes` are sentences about how it was run, such as on inputs that were guessed."""
     return ModelReport(
@@ -127,4 +132,5 @@ def model_report(
         source=source,
         recognition=recognition,
         laws=laws,
+        demands=demands,
     )

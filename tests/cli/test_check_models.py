@@ -29,6 +29,12 @@ class Strange(nn.Module):
         return torch.cumsum(torch.sin(self.first(x)).cumprod(-1), -1)
 
 
+class Half(GPT):
+    def forward(self, tokens):
+        logits = super().forward(tokens)
+        return logits.sin().cumsum(-1).cos().cumprod(-1).sin()
+
+
 def build():
     print("built here")
     return GPT()
@@ -200,3 +206,16 @@ def test_limits_hold_for_models(run: Run, limit: tuple[str, str], sentence: str)
     status, _, err = run("check", "right.py:GPT", *limit)
     assert status == 2
     assert sentence in err
+
+
+def test_more_can_be_asked_of_a_model_and_not_of_operations(run: Run) -> None:
+    assert run("check", "right.py:GPT", "--judged-at-least", "1")[0] == 0
+    status, out, _ = run("check", "right.py:Half", "--judged-at-least", "0.95")
+    assert status == 2
+    assert "and 95 % was asked for" in " ".join(out.split())
+    assert run("check", "right.py:Half")[0] == 0
+    assert run("check", "right.py:GPT", "--layers-alike")[0] == 0
+    status, _, err = run("check", "operations.py", "--judged-at-least", "0.9")
+    assert status == 2
+    assert "--judged-at-least is asked of whole models, and no source is one" in err
+    assert "0<=x<=1" in run("check", "right.py:GPT", "--judged-at-least", "95")[2]

@@ -65,6 +65,8 @@ def test_arguments_about_laws_are_refused_for_a_model(gpt: Any) -> None:
 def test_an_implementation_has_no_inputs() -> None:
     with pytest.raises(ValueError, match="inputs are for a model"):
         check("numpy", inputs=TOKENS)
+    with pytest.raises(ValueError, match=r"layers_alike is for a model, and this is .*; leave it out"):
+        check("numpy", layers_alike=True)
 
 
 def test_an_object_with_operations_is_an_implementation() -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis, Suspect
-from veriformer.conformance_tests.recognition.findings import Departure, Part, Recognition, Suspected
+from veriformer.conformance_tests.recognition.findings import Departure, Difference, Part, Recognition, Suspected
 from veriformer.conformance_tests.reports.console import report_text
 from veriformer.conformance_tests.reports.departures import quoted
 from veriformer.conformance_tests.reports.json_report import report_as_json, write_json
 from veriformer.conformance_tests.reports.options import Options
+from veriformer.conformance_tests.run.demands import Demands
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.report import Report
@@ -73,9 +74,49 @@ def words(text: str) -> str:
 
 
 def test_a_model_that_holds_says_so_first() -> None:
-    report = model_report("model.py:GPT", gpt())
-    assert told(gpt()).splitlines()[0] == "model.py:GPT holds: 114 of 114 intermediates of the specification found"
+    report = model_report("model.py:GPT", gpt(understood=420))
+    said = told(gpt(understood=420)).splitlines()[0]
+    assert said == "model.py:GPT holds: 114 of 114 intermediates of the specification found"
     assert (report.verdict, report.exit_status) == ("conforms", 0)
+
+
+def test_how_much_was_judged_is_in_the_first_line_with_what_was_not() -> None:
+    unread = {f"h.{number}.attn.table": 2 for number in range(4)}
+    text = told(gpt(unread=unread))
+    assert words(text).startswith(
+        "model.py:GPT holds as far as it is judged, 98 % of its steps: 114 of 114 intermediates of the specification "
+        "found; not judged: 8 steps in h.0.attn.table … h.3.attn.table (4 layers)"
+    )
+    assert "Not read 8 steps in h.0.attn.table … h.3.attn.table (4 layers): no known part" in words(text)
+    assert model_report("m", gpt(unread=unread)).exit_status == 0
+
+
+def test_more_can_be_asked_of_what_is_judged() -> None:
+    asked = model_report("m", gpt(), demands=Demands(judged_at_least=0.99))
+    assert (asked.verdict, asked.exit_status) == ("error", 2)
+    assert asked.headline == "m: only 98 % of the model was recognised, and 99 % was asked for"
+    assert model_report("m", gpt(), demands=Demands(judged_at_least=0.98)).exit_status == 0
+    with pytest.raises(ValueError, match="a share between 0 and 1, and not 95"):
+        Demands(judged_at_least=95)
+
+
+def test_layers_that_differ_stand_below_the_verdict_and_are_not_accused() -> None:
+    others = tuple((f"h.{number}.mlp", number) for number in (0, 1, 4))
+    differing = [replace(departure(step="activation"), path=f"h.{number}.mlp", layer=number) for number in (2, 3)]
+    differences = tuple(Difference(one, others, "silu", "gelu") for one in differing)
+    report = model_report("m", gpt(differences=differences))
+    lines = report_text(report).splitlines()
+    assert "Layers" in lines[4], lines
+    said = "h.2.mlp, h.3.mlp (2 layers) differ from h.0.mlp, h.1.mlp, h.4.mlp (3 layers) in the activation of"
+    assert said in words(report_text(report))
+    assert "silu; there: gelu" in words(report_text(report))
+    assert report.exit_status == 0
+    written = report_as_json(report)["differences"]
+    assert [(one["path"], one["own"], one["usual"]) for one in written] == [
+        ("h.2.mlp", "silu", "gelu"),
+        ("h.3.mlp", "silu", "gelu"),
+    ]
+    assert written[0]["others"][2] == {"path": "h.4.mlp", "layer": 4}
 
 
 def test_a_departure_is_in_the_first_line_with_its_place_and_its_name() -> None:
@@ -133,7 +174,7 @@ def test_layers_in_turns_are_told_as_such() -> None:
     assert "  every second layer from h.1 to h.11 (6 layers)\n" in text
     assert "? mlp" in text
     assert "not recognised: feed_forward, gelu" in text
-    assert text.splitlines()[0].endswith("; 6 parts were not recognised")
+    assert "not judged: 6 parts that were not recognised" in words(text).split("torch, float64")[0]
 
 
 def test_every_layer_is_shown_when_asked_for() -> None:

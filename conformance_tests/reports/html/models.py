@@ -23,7 +23,14 @@ from veriformer.conformance_tests.reports.html.blocks import (
 )
 from veriformer.conformance_tests.reports.html.cards import Drawer, law_row, mistake_blocks
 from veriformer.conformance_tests.reports.html.faults import Fault, faults_of
-from veriformer.conformance_tests.reports.model import Row, counts_sentence, model_rows, part_words
+from veriformer.conformance_tests.reports.model import (
+    Row,
+    counts_sentence,
+    difference_sentences,
+    model_rows,
+    part_words,
+    unread_places,
+)
 from veriformer.conformance_tests.reports.places import shown_file
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
@@ -150,6 +157,12 @@ def _laws(report: ModelReport) -> Iterator[Block]:
 
 def _remarks(report: ModelReport) -> Iterator[Block]:
     recognition = report.recognition
+    for sentence in difference_sentences(report):
+        yield Prose(Sentence(f"{sentence}."), "doubtful")
+    for place, count in unread_places(report):
+        yield Prose(
+            f"{counted(count, 'step')} in {place} {'was' if count == 1 else 'were'} not understood.", "doubtful"
+        )
     if recognition.unused:
         names = first_few([plain(name) for name in recognition.unused], 20)
         yield Prose(f"No output depends on these parameters: {names}.")

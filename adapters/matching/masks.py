@@ -14,7 +14,7 @@ from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encod
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import ATTENTION, of_heads
 from veriformer.adapters.matching.namespaces import shape_of, transposed
-from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_with
+from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_of, probe_with
 from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.trying import Trials
 
@@ -60,8 +60,37 @@ def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
         return _described(trials, form, form, _masked(probe))
     masking = [name for name, role in found.roles.items() if role == "mask"]
     form = windows.with_window(trials, form, found, probe)
+    found_here = _with_any_mask(trials, form, found, probe)
+    if not masking or "mask" in found_here.features:
+        return found_here
+    return _of_equal_lengths(trials, form, found, probe)
+
+
+def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    masking = [name for name, role in found.roles.items() if role == "mask"]
     form = _with_mask(trials, form, masking[0], probe) if masking else form
     return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+
+
+def _of_equal_lengths(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a mask that is taken where there are as many queries as keys; else the form itself."""
+    lengths = lengths_of(probe)
+    always = form.fixed_values.get(f"{form.operation}.is_causal")
+    others = {"is_causal": True} if always else {}
+    equal = probe_of(form.operation, {**lengths, "L": lengths["S"]}, **others)
+    with_mask = _with_any_mask(trials, form, found, equal)
+    if "mask" not in with_mask.features:
+        return form
+    limitations = (*with_mask.limitations, f"{form.operation}.unequal_lengths")
+    return replace(with_mask, limitations=tuple(dict.fromkeys(limitations)))
+
+
+def not_given(form: Form, found: Taken) -> list[str]:
+    """Return the parameters for masks that no call gives a mask, since it answers to none of the known forms."""
+    if form.operation not in ATTENTION:
+        return []
+    masking = [name for name, role in found.roles.items() if role == "mask" and name not in found.needed]
+    return [name for name in masking if form.sources.get(name) is found.sources[name]]
 
 
 def _masked(probe: Probe) -> Probe:

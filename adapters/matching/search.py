@@ -287,6 +287,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
     form = replace(form, words=(*form.words, *said))
     left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
+    left_out = tuple(dict.fromkeys([*left_out, *masks.not_given(form, found)]))
     return replace(best, form=replace(form, left_out=left_out))
 
 

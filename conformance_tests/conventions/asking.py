@@ -106,7 +106,9 @@ class Asking:
         return Answer(None, reason=f"the operation has no {' and no '.join(missing)}" if missing else NO_QUESTION)
 
     def attention(self, queries: int, keys: int, *, value_width: int = 2, **settings: Any) -> Any:
-        """Return inputs of attention, or of the merging of its results."""
+        """Return inputs of attention, or of the merging of its results; of equal lengths where it takes no others."""
+        if self.subject.implementation.limited(self.operation, "unequal_lengths"):
+            queries = keys = max(queries, keys)
         if self.operation in ("merge_attention", "merge_attention_backward"):
             return draw_inputs(self.operation, MergeCase(2, 3, queries, keys, 4, self.dtype, "integers", seed=7))
         heads, kv_heads = (4, 2) if self.operation in GROUPED else (3, 3)

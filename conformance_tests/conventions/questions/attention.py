@@ -102,8 +102,8 @@ def _shows(seen: Array, mask: Array) -> bool:
 
 
 def causal_with_mask(asking: Asking) -> Answer:
-    """Ask with mask and causal flag together, and with each alone where that raises."""
-    if not asking.has("mask", "is_causal"):
+    """Ask with mask and causal flag together, and with each alone where that raises; with a bias where no mask is."""
+    if not asking.has("is_causal") or not (asking.has("mask") or asking.has("bias")):
         return asking.unasked("mask", "is_causal")
     # PyTorch refuses the two together in some of its kernels only, and the widths decide which one answers.
     refused = _refused_pair(asking, 2) or _refused_pair(asking, 3)
@@ -112,7 +112,7 @@ def causal_with_mask(asking: Asking) -> Answer:
     # A call that fails for another reason refuses nothing: what is refused is not drawn, and must be known.
     if asking.result(_both_masks(asking, 2)) is None:
         return Answer(None)
-    if not asking.thorough:
+    if not asking.thorough or not asking.has("mask"):
         return Answer(("intersect",))
     # Query 1 sees other keys by both together than by either alone.
     both = replace(_both_masks(asking, 2), mask=np.array([True, False, True, True])[None, None, None])
@@ -124,14 +124,18 @@ def _refused_pair(asking: Asking, value_width: int) -> Evidence | None:
     both, before = _both_masks(asking, value_width), len(asking.errors)
     if asking.result(both) is not None:
         return None
-    alone = ({"is_causal": True}, {"mask": "padding"})
+    alone = ({"is_causal": True}, _mask_or_bias(asking))
     if any(asking.result(asking.attention(4, 4, value_width=value_width, **one)) is None for one in alone):
         return None
     return asking.evidence(both, f"{asking.errors[before]}; with either alone it does not", ("rejects",))
 
 
 def _both_masks(asking: Asking, value_width: int) -> Any:
-    return asking.attention(4, 4, value_width=value_width, is_causal=True, mask="padding")
+    return asking.attention(4, 4, value_width=value_width, is_causal=True, **_mask_or_bias(asking))
+
+
+def _mask_or_bias(asking: Asking) -> dict[str, Any]:
+    return {"mask": "padding"} if asking.has("mask") else {"bias": True}
 
 
 def window_counting(asking: Asking) -> Answer:

@@ -180,3 +180,26 @@ def block_attention(q, k, v):
     return (torch.exp(scores - most) / total) @ v, lse.squeeze(-1)
 """
     assert f"its second result {said} log-sum-exp of its logits" in loaded(TORCH + text).notices[0]
+
+
+def test_padding_that_hides_queries_is_found_where_lengths_are_equal(loaded, attention):
+    right = "scores = scores if mask is None else scores.masked_fill(mask[:, None, None, :], -math.inf)"
+    assert loaded(attention(mask=right)).declares("scaled_dot_product_attention")
+    found = loaded(attention(mask=right.replace("None, None, :]", "None, :, None]")))
+    assert "mask" in found.features("scaled_dot_product_attention")
+    assert found.limited("scaled_dot_product_attention", "unequal_lengths")
+    assert check(found, laws=["attention.mask.no_share", "attention.mask.masked_content"]).counts["failed"] == 2
+
+
+@pytest.mark.parametrize("name", ["mask", "attn_mask", "key_padding_mask"])
+def test_a_mask_that_no_form_answers_to_is_said_not_to_be_given(loaded, attention, name):
+    mask = f"assert {name} is None, 'never reached'"
+    assert f"`{name}` not given" in loaded(attention(signature=f"q, k, v, {name}=None", mask=mask)).notices[0]
+
+
+def test_an_attention_of_equal_lengths_is_not_accused_for_rows_that_see_no_key(loaded, attention):
+    mask = "scores = scores if mask is None else scores.masked_fill(mask == 0, -math.inf)"
+    mask = f"assert q.shape[-2] == k.shape[-2]\n    {mask}"
+    report = check(loaded(attention(mask=mask)), laws=["attention.mask.*", "attention_backward.mask.*"])
+    assert report.exit_status == 0, report.text()
+    assert report.conventions["empty_row"] == "nan"

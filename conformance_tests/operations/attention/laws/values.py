@@ -20,12 +20,18 @@ _MULTI_HEAD = ("multi_head_attention",)
 
 
 @judges("scale", space=AttentionSpace(least_width=2, least_keys=2, also_causal=True))
-@judges("explicit_scale", space=AttentionSpace(scale="always", least_keys=2, also_causal=True))
+@judges(
+    "explicit_scale",
+    # One that is forgotten where another is given is seen only where both are.
+    space=AttentionSpace(scale="always", mask="sometimes", causal="sometimes", least_keys=2, also_causal=True),
+)
 @judges("value_width", space=AttentionSpace(widths="unequal", also_causal=True))
 @judges("single_query", space=AttentionSpace(queries=1, least_keys=2, also_causal=True))
 @judges(
     "bias.value",
-    space=AttentionSpace(bias="always", scale="sometimes", least_keys=2, least_width=2, also_causal=True),
+    space=AttentionSpace(
+        bias="always", scale="sometimes", causal="sometimes", least_keys=2, least_width=2, also_causal=True
+    ),
 )
 @judges(
     "large_logits",

@@ -10,26 +10,40 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.guessed_sizes import WIDTH, guessed_arguments, words_of_guesses
+from veriformer.adapters.capture.handed_over import arguments_in
 
 _BATCH, _LENGTH, _OTHER_LENGTH = 2, 11, 7
 # Tokens below the smallest vocabulary that a size is guessed to be.
 _TOKENS = 8
+# Images, where nothing else is taken.
+_SIDES, _COLOURS = (32, 28, 16, 224), (3, 1)
 
 
-def initialised(found: Any, notes: list[str]) -> tuple[Callable[..., Any], Any] | None:
+def initialised(found: Any, notes: list[str], given: Any = None) -> tuple[Callable[..., Any], Any] | None:
     """Return a function of parameters and inputs, and random parameters; None where no guess builds a Linen module.
 
-    `found` is a module or its class; what was guessed is added to `notes`.
+    `found` is a module or its class, and one that is bound to parameters keeps them. `given` are the inputs beside it
+    in its file; what was guessed is added to `notes`.
     """
+    if not isinstance(found, type) and getattr(found, "scope", None) is not None:
+        module, variables = found.unbind()
+        return _applied(module), variables
     module = _built(found, notes) if isinstance(found, type) else found
     if module is None:
         return None
-    for inputs in _inputs(module):
+    for inputs, words in (*_handed_over(given), *((one, "that were guessed") for one in _inputs(module))):
         variables = _variables(module, inputs)
         if variables is not None:
-            notes.append(f"{type(module).__name__} was initialised with jax.random.key(0), on inputs that were guessed")
+            notes.append(f"{type(module).__name__} was initialised with jax.random.key(0), on inputs {words}")
             return _applied(module), variables
     return None
+
+
+def _handed_over(given: Any) -> list[tuple[Any, str]]:
+    if given is None:
+        return []
+    arguments, keywords = arguments_in(given)
+    return [((*arguments, *keywords.values()), "of its file")]
 
 
 def _built(kind: type, notes: list[str]) -> Any:
@@ -54,6 +68,8 @@ def _inputs(module: Any) -> Iterator[tuple[np.ndarray, ...]]:
     lengths = (_LENGTH, *(_OTHER_LENGTH,) * (number - 1))
     yield tuple(numbers.standard_normal((_BATCH, length, WIDTH)).astype(np.float32) for length in lengths)
     yield tuple(numbers.integers(0, _TOKENS, (_BATCH, length)).astype(np.int32) for length in lengths)
+    for side, colours in itertools.product(_SIDES, _COLOURS) if number == 1 else ():
+        yield (numbers.standard_normal((_BATCH, side, side, colours)).astype(np.float32),)
 
 
 def _required_inputs(module: Any) -> list[str]:

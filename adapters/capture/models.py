@@ -20,6 +20,7 @@ from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object, pair_of
 from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.probable import RECORDS
@@ -126,13 +127,15 @@ def find_model(
         found, name = _built_by_module(found, name), f"{name}:build"
     notes: list[str] = []
     if _is_linen(found):
-        found = _initialised(found, name, notes)
+        found = _initialised(found, name, notes, home)
     if is_implementation(found, home):
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
     model = _instance(found, name, notes)
     if _is_linen(model):
-        model = _initialised(model, name, notes)
+        model = _initialised(model, name, notes, home)
     framework = framework_of(model)
+    if framework in (None, "numpy") and is_jax_object(model) and not (model is found and _is_function(model)):
+        framework, model = "jax", pair_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes))
@@ -258,7 +261,7 @@ def _instance(found: object, name: str, notes: list[str]) -> object:
     """Return the model that an object is or builds; anything else as it is."""
     if framework_of(found) is not None:
         return found
-    if _model_class(found) is not None or is_numpy_class(found):
+    if _model_class(found) is not None or is_numpy_class(found) or is_jax_class(found):
         return _called(found, name, found, notes)
     if _is_function(found):
         required = _required(found)
@@ -354,9 +357,9 @@ def _is_linen(found: object) -> bool:
     return linen is not None and (isinstance(found, linen) or (isinstance(found, type) and issubclass(found, linen)))
 
 
-def _initialised(found: Any, name: str, notes: list[str]) -> object:
-    """Return a Flax Linen module, or a class of them, as a pair of a function and random parameters."""
-    pair = initialised(found, notes)
+def _initialised(found: Any, name: str, notes: list[str], home: ModuleType | None) -> object:
+    """Return a Flax Linen module, or a class of them, as a pair of a function and its parameters, or random ones."""
+    pair = initialised(found, notes, getattr(home, "inputs", None))
     if pair is None:
         raise CaptureError(_needs_init(found, name))
     return pair
@@ -382,7 +385,7 @@ def _arguments_of(kind: type) -> str:
 def _no_model(built: object, found: object, name: str) -> str:
     kinds = (
         "a torch.nn.Module, a Flax NNX, Equinox or Keras model, a pair (function, parameters) of JAX or NumPy, or an "
-        "object with arrays of NumPy and a method forward or __call__"
+        "object with arrays of NumPy or JAX and a method forward or __call__"
     )
     if built is found:
         return f"{name} is {_a(found)}, which is no model; a model is {kinds}"

@@ -87,18 +87,25 @@ def odd_ones(siblings: Sequence[Sibling]) -> list[OddOne]:
     is named, if one does; else the later one.
     """
     names = dict.fromkeys(name for sibling in siblings for name in sibling.aspects)
-    return [odd for name in names for odd in _odd_in(name, [one for one in siblings if name in one.aspects])]
+    found: list[OddOne] = []
+    for name in names:
+        having = [one for one in siblings if name in one.aspects]
+        # What the last one does may not show, as whether a norm comes after it that is the last of the model.
+        last_is_open = len(having) == len(siblings) - 1 and having[-1] is not siblings[-1]
+        found += _odd_in(name, having, last_is_open=last_is_open)
+    return found
 
 
-def _odd_in(name: str, having: Sequence[Sibling]) -> Iterator[OddOne]:
+def _odd_in(name: str, having: Sequence[Sibling], *, last_is_open: bool) -> Iterator[OddOne]:
     """Yield the parts that do one thing otherwise."""
     aspects = [one.aspects[name] for one in having]
     values = [aspect.value for aspect in aspects]
     if len(set(values)) < 2 or _take_turns(name, having):
         return
     usual = values[0] if aspects[0].from_first else _usual(aspects)
-    is_even = usual is None
-    if is_even:
+    # With the one that does not show they may take turns.
+    is_even = usual is None or (last_is_open and any(_comes_back([*values, one]) for one in set(values)))
+    if usual is None:
         if len({aspect.words for aspect in aspects}) == 1:
             # Each has its own, and nothing can be said of the difference.
             return
@@ -143,6 +150,8 @@ def _take_turns(name: str, having: Sequence[Sibling]) -> bool:
     """Return whether correct models do a thing in two ways like these."""
     aspects = [one.aspects[name] for one in having]
     values = [aspect.value for aspect in aspects]
+    if _comes_back(values):
+        return True
     if len({aspect.alternates for aspect in aspects}) > 1 or not aspects[0].alternates or len(set(values)) > _TURNS:
         return False
     if not aspects[0].follows:
@@ -158,6 +167,13 @@ def _go_with(name: str, having: Sequence[Sibling]) -> bool:
     pairs = {(one.aspects[follows].value, one.aspects[name].value) for one in having}
     leading = {first for first, _ in pairs}
     return len(pairs) == len(leading) > 1
+
+
+def _comes_back(values: Sequence[Hashable]) -> bool:
+    """Return whether ways come back in whole turns, twice at least, as no mistake does."""
+    count = len(values)
+    periods = (period for period in range(2, count // 2 + 1) if count % period == 0)
+    return any(all(values[i] == values[i - period] for i in range(period, count)) for period in periods)
 
 
 def _repeat(values: Sequence[Hashable]) -> bool:

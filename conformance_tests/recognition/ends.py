@@ -21,6 +21,7 @@ from veriformer.conformance_tests.recognition.stream_parts import (
     path_of_norm,
 )
 from veriformer.conformance_tests.recognition.streams import Place
+from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 
@@ -78,10 +79,14 @@ def _around_layers(model: ModelReading, total: Sum, path: str) -> str:
 
 
 def _is_pre_norm(model: ModelReading, total: Sum) -> bool:
-    """Return whether every sublayer whose output is in a sum normalises what it reads, and that alone."""
+    """Return whether every sublayer whose output is in a sum normalises what it reads, and that alone.
+
+    An attention is among them: a network behind a pooling that was not recognised is no stream of its own.
+    """
     values = {term.value for term in total.terms}
     inside = [place for place in model.streams.places if _exit_in(model, place, values)]
-    return bool(inside) and all(place.before is not None and place.after is None for place in inside)
+    attends = any(isinstance(place.sublayer, AttentionSublayer) for place in inside)
+    return attends and all(place.before is not None and place.after is None for place in inside)
 
 
 def _exit_in(model: ModelReading, place: Place, values: set[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from veriformer.adapters.capture.trace import Kind, Trace
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.attentions import read_attention
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.embeddings import (
@@ -53,7 +54,9 @@ class ModelReading:
                 return int(self.flow.shape(step.operands[0])[0])
         first = next((self.flow.array(one) for one in self.trace.inputs if self.flow.shape(one)), None)
         # Tokens of one sequence have one axis, its vectors two.
-        if first is None or first.ndim == (2 if first.dtype.kind == "f" else 1):
+        if first is None or first.ndim == 1:
+            return 1
+        if first.dtype.kind == "f" and first.ndim == 2 and self._is_a_sequence(first):
             return 1
         return int(first.shape[1 if self._positions_are_first(first.shape) else 0])
 
@@ -62,8 +65,17 @@ class ModelReading:
 
         They end in two axes of positions, (…, L, L).
         """
-        logits = next((self.flow.shape(self.flow.steps[one].results[0]) for one in self.maps.products), ())
-        return len(shape) > 1 and shape[0] != shape[1] and logits[-2:] == (shape[0], shape[0])
+        return len(shape) > 1 and shape[0] != shape[1] and self._first_logits[-2:] == (shape[0], shape[0])
+
+    def _is_a_sequence(self, vectors: Array) -> bool:
+        """Return whether the rows of vectors are positions of one sequence, and not samples of several numbers each."""
+        logits = self._first_logits
+        return len(logits) < len("BHLS") or logits[0] != len(vectors) or logits[-2] == len(vectors)
+
+    @cached_property
+    def _first_logits(self) -> tuple[int, ...]:
+        """The shape of the logits of the first attention; empty where there is none."""
+        return next((self.flow.shape(self.flow.steps[one].results[0]) for one in self.maps.products), ())
 
     @cached_property
     def layered(self) -> tuple[Layered, ...]:

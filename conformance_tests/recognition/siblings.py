@@ -39,7 +39,13 @@ def odd_layers(model: ModelReading) -> Iterator[Departure | Difference]:
                 path = _unused_norm_in(model, one) or _path_like(model, odd, [sibling for _, sibling in siblings])
                 item = replace(item, path=path)
             found = departure(model, one.path, one.layer, kind, item)
-            yield found if odd.departs else _difference(found, odd)
+            yield found if odd.departs and not _may_begin_so(model, one, odd) else _difference(found, odd)
+
+
+def _may_begin_so(model: ModelReading, one: Layered, odd: OddOne) -> bool:
+    """Return whether a stream begins without the norm that later layers have, as that of FT-Transformer does."""
+    is_first = next(other for other in model.readings if other.stack == one.stack) is one
+    return is_first and odd.mistake == "norm_placement=norm_missing"
 
 
 def _difference(found: Departure, odd: OddOne) -> Difference:
@@ -131,7 +137,7 @@ def _suspicion_of(odd: OddOne, total: int) -> Suspicion:
     if odd.out_of_turn:
         sentence = f"{own}; the layers take turns, and here it is the turn of another way: {usual}"
         slug = "local_global_layer_parity"
-    suspects = (suspected(slug, 1.0 if total > 2 else 0.5),) if slug else ()
+    suspects = (suspected(slug, 1.0 if total > 2 else 0.5, own),) if slug else ()
     return Suspicion(odd.aspect.step, odd.aspect.place, sentence, suspects, odd.aspect.path)
 
 

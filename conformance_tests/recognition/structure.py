@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.attention_aspects import same_for_all_queries
-from veriformer.conformance_tests.recognition.expressions import Embedded, Norm
+from veriformer.conformance_tests.recognition.expressions import Embedded, Norm, Output
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -58,7 +58,8 @@ def _stream_value(reader: Reader, one: Layered) -> int:
 def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int]) -> Found:
     """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known.
 
-    Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory.
+    Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory. A stream that
+    begins with learned queries, as those of DETR, is decoded at once, and nothing is later in it.
     """
     for one in readings:
         setting = one.attention.setting if one.attention is not None else None
@@ -66,7 +67,7 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
             continue
         place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
         sees_all = not setting.is_causal and setting.window is None and _hides_only_keys(setting.mask)
-        if one.kind == "self_attention" and one.stack in decoders and sees_all:
+        if one.kind == "self_attention" and one.stack in decoders and sees_all and _begins_with_inputs(reader, one):
             sentence = "the decoder's queries see later positions"
             yield one, Suspicion("mask", place, sentence, (suspected("decoder_not_causal"),))
         elif one.kind == "self_attention" and one.stack not in decoders and setting.is_causal:
@@ -75,6 +76,17 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
         elif one.kind == "cross_attention" and setting.is_causal and not _is_of_own_stream(reader, one):
             sentence = "causality hides keys of the memory"
             yield one, Suspicion("mask", place, sentence, (suspected("cross_attn_causal"),))
+
+
+def _begins_with_inputs(reader: Reader, one: Layered) -> bool:
+    """Return whether the stream that a sublayer reads begins with tokens, or a map of what the model was handed."""
+    flow = reader.flow
+    for each in leaves(one.place.input):
+        if isinstance(each, Embedded) and not flow.is_fixed(each.lookup.rows):
+            return True
+        if isinstance(each, Output) and reader.maps.by_output.keys().isdisjoint(flow.ancestors(each.map.input)):
+            return flow.depends_on_input(each.map.input)
+    return False
 
 
 def _is_of_own_stream(reader: Reader, one: Layered) -> bool:

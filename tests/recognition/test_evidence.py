@@ -271,3 +271,25 @@ def test_what_a_second_run_does_not_show_is_no_departure(kind: Callable[[str], M
     assert recognise(traces[0]).departures
     assert recognised_twice(traces[0], traces[1]).departures == ()
     assert recognised_twice(traces[0], traces[0]).departures == recognise(traces[0]).departures
+
+
+# --- decoders, pooled and tabular models ------------------------------------------------------------------------------
+
+
+def test_queries_that_are_learned_are_decoded_at_once(kind: Callable[[str], ModuleType]) -> None:
+    assert found(kind("decoded").LearnedQueries(), torch.randn(2, 9, 12)).departures == ()
+    seen = found(kind("decoded").Translator(causal=False), (torch.randint(0, 40, (2, 9)), torch.randint(0, 40, (2, 7))))
+    assert "decoder_not_causal" in slugs(seen)
+
+
+def test_rows_of_a_table_are_samples(kind: Callable[[str], ModuleType]) -> None:
+    recognition = found(kind("decoded").Tabular(), torch.randn(11, 7))
+    assert recognition.departures == ()
+    assert [part.status for part in recognition.parts] == ["holds"] * len(recognition.parts)
+    # The first sublayer reads the stream as it is, and the others what is normalised: it is stated.
+    assert [one.own for one in recognition.differences] == ["no norm before the self_attention"]
+
+
+def test_a_norm_after_every_second_network_is_a_turn(kind: Callable[[str], ModuleType]) -> None:
+    recognition = found(kind("decoded").Macaron(), torch.randn(2, 9, 48))
+    assert recognition.departures == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,23 +28,25 @@ class Gradients:
     names: tuple[str, ...]
     """What each group is called: a parameter, or the first and the last of several."""
 
-    def derivatives(self, sequences: Sequences, inputs: Any, cotangent: Any) -> Any:
+    def derivatives(self, sequences: Sequences, inputs: Any, cotangent: Any, extra: Mapping[str, Any]) -> Any:
         """Return (groups, 3): the derivative of ⟨cotangent, result⟩ along a direction, by differentiation and by the
         difference quotients of a step ahead and of one behind.
 
+        `extra` are further arguments by name: the one for padding hides nothing, since a gradient may pass through rows
+        of padding whose logits are all lost in rounding.
         DifferentiationRefused where nothing leads from the result to any parameter: the model is made for inference.
         """
         stage = sequences.stage
         factors = sequences.as_numpy(cotangent)
         try:
-            found = stage.gradients(lambda: sequences.outputs(inputs), cotangent)
+            found = stage.gradients(lambda: sequences.outputs(inputs, extra), cotangent)
         except NotDifferentiable as error:
             raise DifferentiationRefused(str(error)) from error
         step = _STEPS[stage.dtype]
         rows = []
 
         def value() -> float:
-            return float((factors * sequences.as_numpy(sequences.outputs(inputs))).sum())
+            return float((factors * sequences.as_numpy(sequences.outputs(inputs, extra))).sum())
 
         here = value()
         for group in self.groups:

@@ -58,7 +58,7 @@ class ModelOperation:
         if parts is not None and features.caching is not None:
             return features.caching.outputs(self._sequences, inputs, parts, extra)
         if cotangent is not None and features.gradients is not None:
-            return features.gradients.derivatives(self._sequences, inputs, cotangent)
+            return features.gradients.derivatives(self._sequences, inputs, cotangent, extra)
         if labels is not None and features.loss is not None:
             return features.loss.of(self._sequences, inputs, self._sequences.as_numpy(labels))
         return self._sequences.outputs(inputs, extra)

@@ -86,6 +86,9 @@ def read_network(reader: Reader, sublayer: FeedForwardSublayer) -> NetworkReadin
             branches = _branch_of(gate.of), _branch_of(up)
             if branches[0] is not None and branches[1] is not None:
                 return NetworkReading(sublayer, gate.name, True, gate.value, *branches)
+        both = _branch_of(inside.first), _branch_of(inside.second)
+        if both[0] is not None and both[1] is not None and not any(one.limited or one.shift for one in both if one):
+            return NetworkReading(sublayer, "", True, None, *both)
     return NetworkReading(sublayer, None, gated=len(sublayer.inner) > 1)
 
 
@@ -147,13 +150,17 @@ def _exchanged(activation: str | None, usual: Hashable) -> str:
 
 def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
     """Yield the mistakes of a network that can be told from its own numbers."""
+    if reading.activation == "" and reading.gated:
+        sentence = "the branches are multiplied as they are, which the bilinear unit of Shazeer (2020) does by design"
+        yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.5),))
+        return
     if reading.activation == "":
         sentence = "nothing is applied to the hidden layer: two linear maps in a row are one"
         yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.8),))
         return
     if reading.activation is not None:
         yield from _of_limits(flow, reading)
-        yield from _of_names(reading)
+        yield from _of_branches(flow, reading)
         return
     found = named(_calls(flow, reading.sublayer))
     if found:
@@ -178,9 +185,16 @@ def _of_limits(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
         yield Suspicion("hidden", reading.place, f"the linear branch is not limited from {side}", ())
 
 
-def _of_names(reading: NetworkReading) -> Iterator[Suspicion]:
-    """Yield that the branch called "up" is activated and the one called "gate" is not; the numbers cannot tell."""
+def _of_branches(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
+    """Yield that both branches are one, or that the one called "up" is activated and the one called "gate" is not.
+
+    Numbers cannot tell the latter, and names can.
+    """
     if reading.gate is None or reading.up is None:
+        return
+    if np.array_equal(flow.array(reading.gate.start), flow.array(reading.up.start)):
+        name, sentence = "combination=gate_twice", "one map stands in both branches"
+        yield Suspicion("hidden", reading.place, sentence, (suspected(name, sentence=sentence),))
         return
     activated, linear = (" ".join(branch.map.names) for branch in (reading.gate, reading.up))
     if "up" in _words(activated) and "gate" in _words(linear) and "gate" not in _words(activated):

@@ -139,6 +139,8 @@ def _residual(model: ModelReading, one: Layered) -> list[bool]:
 def _activation_in_words(network: NetworkReading | None) -> str:
     if network is None or network.activation is None:
         return "activation not recognised"
+    if network.activation == "":
+        return "no activation"
     if network.gate is None or network.up is None or not network.gate.limited:
         return network.activation
     shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"

@@ -124,7 +124,12 @@ def _counterexample(report: Report, result: LawResult, counterexample: Counterex
         "note": verdict.note,
         "eager_allows": counterexample.eager_allows,
         "python": reproduce(
-            target(report), report.framework, counterexample, conventions=conventions, law=result.law.id
+            target(report),
+            report.framework,
+            counterexample,
+            conventions=conventions,
+            law=result.law.id,
+            taken_as=report.taken_as,
         ),
     }
 

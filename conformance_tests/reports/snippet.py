@@ -45,6 +45,7 @@ def reproduce(
     *,
     conventions: Mapping[str, str] = STANDARD,
     law: str = "",
+    taken_as: Mapping[str, str] = STANDARD,
 ) -> str:
     """Return a runnable script that makes the calls of a counterexample and prints the results and what is expected.
 
@@ -53,10 +54,18 @@ def reproduce(
     `conventions`: those of the operation. Arguments are written in the canonical layout and polarity, and converted
         visibly where the implementation has another.
     `law`: the law's id.
+    `taken_as`: the operations that functions of other names or forms were taken for, by the names of the functions.
 
-    Nothing of Veriformer is imported unless the implementation is a built-in one.
+    Nothing of Veriformer is imported unless the implementation is a built-in one, or a function has a form of its own,
+    which Veriformer knows.
     """
-    return _Script(report_source, framework, counterexample, conventions, law).text()
+    forms = {name: one for name, one in taken_as.items() if one in _called(counterexample)}
+    return _Script(report_source, framework, counterexample, conventions, law, forms).text()
+
+
+def _called(counterexample: Counterexample) -> set[str]:
+    """Return the operations that the calls of a counterexample make, those of which are differentiated among them."""
+    return {name for call in counterexample.calls for name in (call.operation, call.derived_from)}
 
 
 @dataclass
@@ -66,6 +75,7 @@ class _Script:
     counterexample: Counterexample
     conventions: Mapping[str, str]
     law: str
+    taken_as: Mapping[str, str]
     _known: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     _arrays: dict[int, str] = field(default_factory=dict)
 
@@ -77,7 +87,7 @@ class _Script:
         lines = [
             *self._imports("\n".join(body)),
             "",
-            *loading(self.source),
+            *loading(self.source, self.taken_as),
             *helpers,
             "",
             *body,
@@ -86,11 +96,11 @@ class _Script:
         return "\n".join(lines) + "\n"
 
     def _imports(self, body: str) -> list[str]:
-        standard = ["import importlib.util", "import sys"] if is_file(self.source) else []
+        standard = ["import importlib.util", "import sys"] if is_file(self.source) and not self.taken_as else []
         constants = [name for name in ("inf", "nan") if _mentions(body + self._expected_text(), name)]
         if constants:
             standard.append(f"from math import {', '.join(constants)}")
-        if "SimpleNamespace(" in body:
+        if "SimpleNamespace(" in body or self.taken_as:
             standard.append("from types import SimpleNamespace")
         notation = self._notation.imports
         wide = self.framework == "jax" and any(call.dtype == "float64" for call in self.counterexample.calls)

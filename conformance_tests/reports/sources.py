@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 
 
@@ -10,10 +11,20 @@ def is_file(source: str | None) -> bool:
     return source is not None and source.partition(":")[0].endswith(".py")
 
 
-def loading(source: str | None) -> list[str]:
-    """Return the lines that load an implementation as `implementation`."""
+def loading(source: str | None, taken_as: Mapping[str, str]) -> list[str]:
+    """Return the lines that load an implementation as `implementation`; with the functions `taken_as` operations."""
     if source is None:
         return ["implementation = ...  # the object that was checked"]
+    if taken_as:
+        asked = ", ".join(repr(f"{function}={operation}") for function, operation in taken_as.items())
+        return [
+            "from veriformer.adapters.asked import read_asked",
+            "from veriformer.adapters.loading import load",
+            "",
+            f"# The arguments are handed over as {' and '.join(taken_as)} takes them.",
+            f"operations = load({source!r}, read_asked(None, [{asked}])).operations",
+            "implementation = SimpleNamespace(**operations)",
+        ]
     place, _, object_path = source.partition(":")
     if is_file(source):
         name, folder = PurePath(place).stem, str(PurePath(place).parent)

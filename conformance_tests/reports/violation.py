@@ -138,7 +138,7 @@ def _bar(verdict: Verdict, width: int) -> Lines:
 
 
 def script(report: Report, result: LawResult) -> Lines:
-    """Return the lines that reproduce the violation without Veriformer."""
+    """Return the lines of a script that reproduces the violation."""
     if result.counterexample is None:
         return []
     text = reproduce(
@@ -147,6 +147,7 @@ def script(report: Report, result: LawResult) -> Lines:
         result.counterexample,
         conventions=conventions_of(report, result.law.operation.name),
         law=result.law.id,
+        taken_as=report.taken_as,
     )
     lines = [Text(" " * INDENT + "reproduce", style="dim")]
     return [*lines, *(Text(f"{' ' * INDENT}  {plain(line, 2000)}".rstrip()) for line in text.splitlines())]

@@ -269,3 +269,20 @@ def test_a_script_prints_the_wrong_result(source: str, law: str, tmp_path: Path)
     shown = printed(script_of(report, law), tmp_path)
     verdict = result.counterexample.verdict
     np.testing.assert_allclose(np.asarray(shown["got"]), np.asarray(verdict.actual), rtol=1e-5, atol=1e-6)
+
+
+def test_a_function_of_another_name_and_form_is_called_as_it_takes_its_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "norms.py"
+    path.write_text(
+        "import numpy as np\n"
+        "def rmsnorm(gain, x, epsilon=1e-6):\n"
+        "    return x / np.sqrt((x * x).sum(-1, keepdims=True) + epsilon) * gain\n"
+    )
+    report = check(str(path), laws="rms_norm.value", diagnosis=False)
+    (result,) = (one for one in report.results if one.status == "failed")
+    assert result.counterexample is not None
+    script = reproduce(target(report), report.framework, result.counterexample, taken_as=report.taken_as)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "expected" in run.stdout
+    assert "got" in run.stdout

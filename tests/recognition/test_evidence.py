@@ -293,3 +293,16 @@ def test_rows_of_a_table_are_samples(kind: Callable[[str], ModuleType]) -> None:
 def test_a_norm_after_every_second_network_is_a_turn(kind: Callable[[str], ModuleType]) -> None:
     recognition = found(kind("decoded").Macaron(), torch.randn(2, 9, 48))
     assert recognition.departures == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    (("Twice", {"combination=gate_twice"}), ("Bilinear", {"ffn_activation_misplaced"}), ("Fused", set())),
+)
+def test_branches_of_a_gated_network(kind: Callable[[str], ModuleType], name: str, expected: set[str]) -> None:
+    branches = kind("branches")
+    recognition = found(branches.of(getattr(branches, name)))
+    assert slugs(recognition) == expected
+    # A unit without an activation is one that people use on purpose.
+    sure = {suspect.confidence for one in recognition.departures for suspect in one.suspects}
+    assert (sure == {1.0}) == (name == "Twice")

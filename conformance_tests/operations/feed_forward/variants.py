@@ -158,7 +158,7 @@ COMBINATION = Decision(
         mistake("glu_branches_added", lambda act, gate, up: gate + act(up), "swapped_and_added"),
         mistake("glu_branches_added", lambda act, gate, up: act(gate + up), "added_and_activated"),
         mistake("ffn_activation_misplaced", lambda act, gate, up: act(gate * up), "product_activated"),
-        mistake("sublayer_output_discarded", lambda act, gate, up: gate * up, "nowhere"),
+        mistake("ffn_activation_misplaced", lambda act, gate, up: gate * up, "nowhere"),
         mistake("ffn_activation_misplaced", lambda act, gate, up: act(gate) * act(up), "both_activated"),
         mistake("glu_gate_units_reversed", lambda act, gate, up: act(gate[..., ::-1]) * up),
         mistake("glu_gate_of_first_position", lambda act, gate, up: act(gate[..., :1, :]) * up),

@@ -57,7 +57,7 @@ def case_blocks(report: Report, result: LawResult) -> list[Block]:
 
 
 def script_blocks(report: Report, result: LawResult) -> list[Block]:
-    """Return the script that reproduces a violation without Veriformer, behind a fold."""
+    """Return the script that reproduces a violation, behind a fold."""
     if result.counterexample is None:
         return []
     text = reproduce(
@@ -66,10 +66,12 @@ def script_blocks(report: Report, result: LawResult) -> list[Block]:
         result.counterexample,
         conventions=conventions_of(report, result.law.operation.name),
         law=result.law.id,
+        taken_as=report.taken_as,
     )
     if len(text) > LONGEST_TEXT:
         return [Prose("The script that reproduces it is long: --json FILE and --verbose have it.", "quiet")]
-    return [Fold("A script that reproduces it without Veriformer", (Code(text, copies=True),))]
+    without = "" if "veriformer" in text else " without Veriformer"
+    return [Fold(f"A script that reproduces it{without}", (Code(text, copies=True),))]
 
 
 def _facts(counterexample: Counterexample) -> Iterator[Block]:

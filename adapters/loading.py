@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from veriformer.adapters import compilation_cache, declarations
 from veriformer.adapters.arrays import import_package
@@ -124,7 +124,7 @@ def _of_modules(modules: Iterable[ModuleType | None]) -> tuple[str, ...]:
 
 
 def _name_of(found: object) -> str:
-    if isinstance(found, ModuleType | type):
+    if isinstance(found, ModuleType | type | FunctionType):
         return found.__name__
     if found is None:
         raise LoadError("the implementation is None; give a module, an object, or the name of one")

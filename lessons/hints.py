@@ -93,6 +93,15 @@ def _mistaken(slug: str) -> Mistaken:
 
     found = catalogue().get(slug)
     if found is None:
-        return Mistaken(slug, slug.replace("_", " "), "", "", ())
+        return Mistaken(slug, _meaning_of_choice(slug), "", "", ())
     issues = tuple(citation.issue for citation in found.citations)
     return Mistaken(slug, found.sentence, found.effect, found.hidden_when, issues)
+
+
+def _meaning_of_choice(name: str) -> str:
+    """Return what a choice in a decision is, `decision=choice`, where no recorded mistake is one."""
+    from veriformer.conformance_tests.operations.decisions import decisions_named
+
+    decision, _, taken = name.partition("=")
+    options = (option for known in decisions_named(decision) for option in known.options if option.name == taken)
+    return next((option.meaning for option in options if option.meaning), name.replace("_", " "))

@@ -21,6 +21,9 @@ class Presented:
         """Return what a terminal shows of it, in lines of at most `width` columns where that is possible."""
         return str(_reports().text(self, width))
 
+    def __str__(self) -> str:
+        return self.text()
+
     def _repr_html_(self) -> str:
         return str(_reports().html(self))
 

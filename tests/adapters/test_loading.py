@@ -7,10 +7,12 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 from veriformer.adapters.errors import LoadError, MissingFramework
 from veriformer.adapters.installation import installation
 from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
 
 SOFTMAX = "def softmax(x):\n    return x\n"
 
@@ -231,3 +233,15 @@ def test_a_file_that_switches_x64_on_may_declare_float64(folder):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["float64", "float64", "int64"]
+
+
+def test_a_function_that_is_handed_over_has_its_name():
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    report = check(softmax, laws="softmax.shape")
+    assert report.implementation == "softmax"
+    # What is printed is the report, and what a prompt shows is its headline.
+    assert str(report) == report.text()
+    assert repr(report) == "<Report: softmax obeys 1 law>"

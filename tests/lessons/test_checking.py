@@ -150,3 +150,19 @@ def test_a_notebook_shows_the_outcome_and_escapes_what_is_not_ours() -> None:
     drawn = check_exercise(unscaled, "softmax")._repr_html_()
     assert "vf-grid" in drawn
     assert "&lt;table" not in drawn
+
+
+def test_the_third_hint_says_what_a_choice_is_that_nobody_reported() -> None:
+    def rotary_embedding(x: np.ndarray, positions: np.ndarray, *, base: float = 10000.0) -> np.ndarray:
+        half = x.shape[-1] // 2
+        angles = np.asarray(positions)[..., None] * base ** (-np.arange(half) / x.shape[-1])
+        angles = angles[:, None] if angles.ndim == 3 else angles
+        cos, sin = np.cos(angles), np.sin(angles)
+        first, second = x[..., ::2], x[..., 1::2]
+        turned = np.empty_like(x)
+        turned[..., ::2], turned[..., 1::2] = first * cos - second * sin, first * sin + second * cos
+        return turned
+
+    outcome = check_exercise(rotary_embedding, "rotary_embedding")
+    assert outcome.mistakes == ("frequencies=exponent_halved",)
+    assert hints_of(outcome).mistakes[0].sentence == "the exponent is k/d instead of 2k/d"

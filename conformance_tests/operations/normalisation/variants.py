@@ -23,7 +23,7 @@ EPS_VALUE = Decision(
             mistake("norm_eps_value_mismatch", lambda eps, value=value: value, f"always_{value:g}")
             for value in (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3)
         ),
-        mistake("norm_eps_value_mismatch", lambda eps: 0.0, "none"),
+        mistake("norm_eps_value_mismatch", lambda eps: 0.0, "none", "no eps is added under the root"),
         mistake("", lambda eps: eps * eps, "squared", "the square of eps is added"),
     ),
 )

@@ -98,7 +98,7 @@ def recorded_pass(
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
     inputs_note = (f"it was run on {guessed.words}, since no inputs were handed over",) if guessed else ()
-    trace = replace(trace, left_out=guessed.left_out if guessed else ())
+    trace = replace(trace, left_out=guessed.left_out if guessed else (), configuration=found.configuration)
     if found.framework == "onnx":
         # A graph guesses what is missing; these are the inputs that it was run on.
         fed = {trace.values[index].name: trace.values[index].array for index in trace.inputs}

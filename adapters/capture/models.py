@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from inspect import Parameter, Signature
@@ -19,6 +19,7 @@ from typing import Any
 from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.configuration import Plain, configuration_of
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
 from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object, pair_of
 from veriformer.adapters.capture.linen import initialised
@@ -56,7 +57,7 @@ class Model:
 
     `found` is a module of its framework, a pair (function, parameters), or an ONNX model or the path of its file.
     `inputs` is what stands beside the model in its file: a function, arrays, or None. `imports` lets it import from its
-    own folder. `notes` are sentences about how it was built.
+    own folder. `notes` are sentences about how it was built. `configuration` is what it says of itself.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Model:
     inputs: Any = None
     imports: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
     notes: tuple[str, ...] = ()
+    configuration: Mapping[str, Plain] = field(default_factory=dict)
 
 
 def load_model(source: str | object) -> Model:
@@ -131,6 +133,7 @@ def find_model(
     if is_implementation(found, home):
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
     model = _instance(found, name, notes)
+    configuration = configuration_of(model)
     if _is_linen(model):
         model = _initialised(model, name, notes, home)
     framework = framework_of(model)
@@ -138,7 +141,7 @@ def find_model(
         framework, model = "jax", pair_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
-    return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes))
+    return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration)
 
 
 def framework_of(found: object) -> str | None:

@@ -169,6 +169,7 @@ def _described(trace: Trace, views: Sequence[_View]) -> dict[str, Any]:
         "opaque": dict(trace.opaque),
         "notes": list(trace.notes),
         "left_out": list(trace.left_out),
+        "configuration": dict(trace.configuration),
     }
 
 
@@ -224,7 +225,16 @@ def _trace(parts: dict[str, Any], load: Callable[[int], Array]) -> Trace:
         notes=tuple(_text(one) for one in _list(parts, "notes")),
         # Records of earlier versions lack it.
         left_out=tuple(_text(one) for one in _list(parts, "left_out")) if "left_out" in parts else (),
+        configuration=_configuration(parts.get("configuration", {})),
     )
+
+
+def _configuration(received: Any) -> dict[str, bool | int | float | str]:
+    if not isinstance(received, dict) or not all(
+        isinstance(one, bool | int | float | str) for one in received.values()
+    ):
+        raise _Damage("its configuration is no table of plain values")
+    return dict(received)
 
 
 def _parsed(text: bytes | str) -> dict[str, Any]:

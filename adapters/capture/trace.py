@@ -74,7 +74,8 @@ class Trace:
     `dtype` is the precision that the model computed in. `modules` gives the class of each module by its path. `opaque`
     lists the paths of modules whose inside could not be seen (compiled or scripted), each with the reason. `notes` are
     sentences that the user should know: what was taken in place of what was handed over, which inputs were guessed.
-    `left_out` names the arguments that nobody handed over, and for which None was taken.
+    `left_out` names the arguments that nobody handed over, and for which None was taken. `configuration` is what the
+    model says of itself, such as "config.rope_theta".
     """
 
     framework: str
@@ -87,6 +88,7 @@ class Trace:
     opaque: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    configuration: Mapping[str, bool | int | float | str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def parameters(self) -> Mapping[str, int]:

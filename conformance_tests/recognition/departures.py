@@ -32,6 +32,7 @@ from veriformer.conformance_tests.recognition.sublayers import (
 )
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 from veriformer.conformance_tests.recognition.unused import unused_parameters
+from veriformer.conformance_tests.recognition.witness import departures_of_configuration
 
 # Words in the names of operations that draw numbers, in torch, XLA and ONNX.
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
@@ -85,6 +86,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_consistency(model))
     found.extend(departures_of_beginnings(model))
     found.extend(departures_of_ends(model))
+    found.extend(departures_of_configuration(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])

@@ -114,7 +114,7 @@ class Recognition:
     `unused` are the parameters that no output depends on. It is `causal` if every self-attention of the stream that
     the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
     `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
-    that were captured and not understood.
+    that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
     """
 
     parts: tuple[Part, ...]
@@ -129,6 +129,7 @@ class Recognition:
     bound: tuple[BoundPart, ...] = ()
     differences: tuple[Difference, ...] = ()
     unread: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    agreed: tuple[str, ...] = ()
 
     @property
     def has_transformer_part(self) -> bool:

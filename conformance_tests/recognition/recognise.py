@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.recognition.binding import bound_parts
 from veriformer.conformance_tests.recognition.causality import is_causal
@@ -10,6 +13,10 @@ from veriformer.conformance_tests.recognition.departures import Found, found_in,
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.parts import parts_of
+from veriformer.conformance_tests.recognition.witness import agreements
+
+# Numbers of a hypothesis may overflow, and NaN of the model is compared as any number.
+_QUIET = partial(np.errstate, all="ignore")
 
 
 def recognise(trace: Trace, *, layers_alike: bool = False) -> Recognition:
@@ -17,12 +24,14 @@ def recognise(trace: Trace, *, layers_alike: bool = False) -> Recognition:
 
     With `layers_alike`, a layer that does something otherwise than the others departs too.
     """
-    return _recognition_of(ModelReading(trace), layers_alike)
+    with _QUIET():
+        return _recognition_of(ModelReading(trace), layers_alike)
 
 
 def recognised_twice(trace: Trace, again: Trace, *, layers_alike: bool = False) -> Recognition:
     """Return what a model was read as, with such departures and differences alone as another pass of it shows too."""
-    return _recognition_of(ModelReading(trace), layers_alike, found_in(ModelReading(again)))
+    with _QUIET():
+        return _recognition_of(ModelReading(trace), layers_alike, found_in(ModelReading(again)))
 
 
 def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None = None) -> Recognition:
@@ -47,4 +56,5 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         bound_parts(model),
         found.differences,
         unread_modules(model, departures),
+        agreements(model),
     )

@@ -31,6 +31,7 @@ _MARKS: dict[Status, tuple[str, str]] = {
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
 _MOST_UNUSED = 5
 _MOST_UNREAD = 3
+_MOST_AGREED = 6
 
 
 def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
@@ -248,6 +249,9 @@ def _remarks(report: ModelReport, options: Options) -> Lines:
     if unread:
         shown = first_few(unread, len(unread) if options.verbose else _MOST_UNREAD)
         lines += _entry("Not read", f"{shown}: no known part is computed there", options)
+    if recognition.agreed:
+        shown = first_few([plain(one) for one in recognition.agreed], _MOST_AGREED)
+        lines += _entry("As stated", shown, options)
     for path, reason in recognition.opaque.items():
         lines += _entry("Not seen", f"{plain(path) or 'the model'}: {plain(reason)}", options)
     return lines

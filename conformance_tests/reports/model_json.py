@@ -27,6 +27,7 @@ def model_as_json(report: ModelReport) -> dict[str, Any]:
         "bound": [_bound(one) for one in report.laws if one.is_part],
         "share": {"found": recognition.share_found, "understood": recognition.share_understood},
         "unread": dict(recognition.unread),
+        "agreed": list(recognition.agreed),
         "unused": list(recognition.unused),
         "opaque": dict(recognition.opaque),
         # As for an implementation that could not be loaded: only where there is something to say.

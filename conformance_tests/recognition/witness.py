@@ -1,0 +1,176 @@
+"""What a model's configuration says, held against what the model does.
+
+A configuration is a witness, and only a contradiction counts: what was found in every layer stands nowhere in it, and
+what it states under a known name was found in none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.findings import Departure, StepName
+from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.stream_parts import norms_of
+from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+
+# Numbers of a pass are read with this error at most.
+_NEAR = 0.02
+# The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu",
+    "gelu_fast": "gelu",
+    "gelu_tanh": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "quick_gelu": "gelu",
+    "geglu": "gelu",
+    "relu": "relu",
+    "reglu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "swiglu": "silu",
+}
+_FORMS_OF_GELU = ("gelu", "gelu_tanh", "gelu_sigmoid")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """One thing that configurations state: under which names, how it is read off a sublayer, and what it is called.
+
+    `same` says whether a stated value is the one that was found. `says` completes "config.x is 3, and …".
+    """
+
+    names: re.Pattern[str]
+    kind: str
+    step: StepName
+    found: Callable[[Layered], Sequence[float | str]]
+    same: Callable[[object, float | str], bool]
+    says: str
+    mistake: str
+
+
+def _is_near(stated: object, found: float | str) -> bool:
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or isinstance(found, str):
+        return False
+    return abs(stated - found) <= _NEAR * abs(found)
+
+
+def _is_activation(stated: object, found: float | str) -> bool:
+    if not isinstance(stated, str):
+        return False
+    family = "gelu" if found in _FORMS_OF_GELU else found
+    return _ACTIVATIONS.get(stated.casefold()) == family
+
+
+def _bases(one: Layered) -> list[float | str]:
+    rotation = one.attention.query.rotation if one.attention is not None else None
+    return [] if rotation is None or rotation.base is None else [rotation.base]
+
+
+def _eps(one: Layered) -> list[float | str]:
+    return [norm.eps for _, norm in norms_of(one.place) if norm.eps is not None and norm.mistake is None]
+
+
+def _activations(one: Layered) -> list[float | str]:
+    return [one.network.activation] if one.network is not None and one.network.activation else []
+
+
+def _heads(one: Layered) -> list[float | str]:
+    return [one.attention.head_count] if one.attention is not None and one.attention.setting is not None else []
+
+
+_STATED = (
+    Stated(
+        re.compile(r"^(rope_theta|rope_base|rotary_base|rotary_emb_base)$"),
+        "self_attention",
+        "rotary",
+        _bases,
+        _is_near,
+        "the model turns with the base {}",
+        "rope_theta_ignored",
+    ),
+    Stated(
+        re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon|eps)$"),
+        "",
+        "norm",
+        _eps,
+        _is_near,
+        "the norms add {}",
+        "norm_eps_value_mismatch",
+    ),
+    Stated(
+        re.compile(r"^(hidden_act|hidden_activation|activation_function|activation|act_fn|mlp_act|ffn_activation)$"),
+        "feed_forward",
+        "activation",
+        _activations,
+        _is_activation,
+        "the activation is {}",
+        "ffn_activation_arg_ignored",
+    ),
+    Stated(
+        re.compile(r"^(num_attention_heads|num_heads|n_heads?|nheads?|heads)$"),
+        "self_attention",
+        "query",
+        _heads,
+        _is_near,
+        "the queries are cut into {} heads",
+        "",
+    ),
+)
+
+
+def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
+    """Yield what a configuration states and no layer does, where what they do stands nowhere in it."""
+    for stated, readings, found in _compared(model):
+        named = _named(model, stated)
+        if not named or len(set(found)) != 1 or _stands_in(model, stated, found[0]):
+            continue
+        if all(value in _ACTIVATIONS or not isinstance(value, str) for value in named.values()):
+            name, value = next(iter(named.items()))
+            one = readings[0]
+            sentence = f"{name} is {_shown(value)}, and {stated.says.format(_shown(found[0]))}"
+            suspects = (suspected(stated.mistake),) if stated.mistake else ()
+            item = Suspicion(stated.step, one.first_step, sentence, suspects)
+            yield departure(model, one.path, one.layer, one.kind, item)
+
+
+def agreements(model: ModelReading) -> tuple[str, ...]:
+    """Return what a configuration states that the model does: "config.rope_theta 10000"."""
+    agreed = []
+    for stated, _, found in _compared(model):
+        for name, value in _named(model, stated).items():
+            if any(stated.same(value, one) for one in found):
+                agreed.append(f"{name} {_shown(value)}")
+    return tuple(agreed)
+
+
+def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list[float | str]]]:
+    """Yield each thing that configurations state, with the sublayers that it is read off and what was found in them."""
+    for stated in _STATED:
+        of_kind = [one for one in model.readings if one.is_judged and stated.kind in ("", one.kind)]
+        readings = [one for one in of_kind if stated.found(one)]
+        # One that was not read may do what is stated.
+        if readings and (not stated.kind or len(readings) == len(of_kind)):
+            yield stated, readings, [_rounded(value) for one in readings for value in stated.found(one)]
+
+
+def _named(model: ModelReading, stated: Stated) -> dict[str, object]:
+    """Return what is stated under one of the names, by where it stands; numbers that are 0 switch something off."""
+    known = model.trace.configuration.items()
+    return {name: value for name, value in known if value and stated.names.match(name.rpartition(".")[2])}
+
+
+def _stands_in(model: ModelReading, stated: Stated, found: float | str) -> bool:
+    return any(stated.same(value, found) for value in model.trace.configuration.values())
+
+
+def _rounded(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(f"{value:.3g}")
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,93 @@
+"""A configuration is a witness: what it states and the model does not do departs, and what it does is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.configuration import configuration_of
+from veriformer.adapters.capture.models import find_model
+from veriformer.adapters.capture.storage import read_trace, write_trace
+from veriformer.conformance_tests.recognition.findings import Recognition
+from veriformer.conformance_tests.recognition.recognise import recognise
+
+torch = pytest.importorskip("torch")
+
+KINDS = Path(__file__).with_name("kinds")
+
+
+@pytest.fixture(scope="module")
+def stated() -> Iterator[ModuleType]:
+    before = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(KINDS))
+        yield __import__("stated")
+    for name in set(sys.modules) - before:
+        if (KINDS / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+def found(model: Any) -> Recognition:
+    torch.manual_seed(0)
+    return recognise(recorded_pass(find_model(model, "model"), seed=0).trace)
+
+
+def test_what_is_stated_and_done_is_said(stated: ModuleType) -> None:
+    recognition = found(stated.Configured())
+    assert recognition.departures == ()
+    assert set(recognition.agreed) == {
+        "config.rope_theta 10000",
+        "config.rms_norm_eps 1e-06",
+        "config.hidden_act silu",
+        "config.num_attention_heads 4",
+    }
+
+
+@pytest.mark.parametrize(
+    ("named", "value", "sentence"),
+    (
+        ("rope_theta", 500000.0, "config.rope_theta is 500000, and the model turns with the base 10000"),
+        ("rms_norm_eps", 1e-5, "config.rms_norm_eps is 1e-05, and the norms add 1e-06"),
+        ("hidden_act", "gelu", "config.hidden_act is gelu, and the activation is silu"),
+        ("num_attention_heads", 6, "config.num_attention_heads is 6, and the queries are cut into 4 heads"),
+    ),
+)
+def test_what_is_stated_and_not_done_departs(stated: ModuleType, named: str, value: Any, sentence: str) -> None:
+    recognition = found(stated.with_names(**{named: value}))
+    assert [one.sentence for one in recognition.departures] == [sentence]
+    nested = found(stated.with_a_dictionary(**{named: value}))
+    assert [one.sentence for one in nested.departures] == [sentence.replace("config.", "config.text_config.", 1)]
+
+
+def test_arguments_that_a_model_keeps_are_a_configuration(stated: ModuleType) -> None:
+    assert found(stated.KeepsItsArguments()).departures == ()
+    (departure,) = found(stated.KeepsItsArguments(rope_theta=500000.0)).departures
+    assert departure.sentence.startswith("rope_theta is 500000, and")
+    assert departure.suspects[0].name == "rope_theta_ignored"
+
+
+def test_a_value_that_stands_elsewhere_in_the_configuration_is_meant(stated: ModuleType) -> None:
+    assert found(stated.with_names(rope_theta=500000.0, rope_local_base_freq=10000.0)).departures == ()
+    assert found(stated.with_names(hidden_act="my_own")).departures == ()
+    assert found(stated.with_names(layer_norm_eps=0.0)).departures == ()
+
+
+def test_a_configuration_that_cannot_be_read_states_nothing() -> None:
+    class Closed:
+        @property
+        def config(self) -> Any:
+            raise RuntimeError("not here")
+
+    assert configuration_of(Closed()) == {}
+    assert configuration_of(3) == {}
+
+
+def test_a_record_keeps_it(stated: ModuleType, tmp_path: Path) -> None:
+    trace = recorded_pass(find_model(stated.Configured(), "model"), seed=0).trace
+    write_trace(trace, tmp_path / "model.trace")
+    assert read_trace(tmp_path / "model.trace").configuration == trace.configuration

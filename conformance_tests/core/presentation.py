@@ -22,6 +22,7 @@ class Presented:
         return str(_reports().text(self, width))
 
     def __str__(self) -> str:
+        """Return what a terminal shows, which `print` shows too."""
         return self.text()
 
     def _repr_html_(self) -> str:

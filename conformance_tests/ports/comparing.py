@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from veriformer.conformance_tests.ports.alignment import Pair, aligned
 from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
 from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
+from veriformer.conformance_tests.ports.exchanged import EXCHANGED, Layer, cause_of_exchange, exchanged_layers
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     NO_NAME,
@@ -175,8 +176,14 @@ class Comparing:
         differences: list[Difference] = []
         inside: list[Difference] = []
         parted = False
+        exchanged = {} if rounded else exchanged_layers(judged, self.first.parts)
         for one in judged:
             first, second = one.pair
+            if exchanged and first is not None and (first.stack, first.layer) in exchanged:
+                if not any(each.cause.name == EXCHANGED for each in differences):
+                    differences.append(self._of_exchange(one, exchanged))
+                one.told, parted = (differences[-1].step,), True
+                continue
             before = len(differences)
             if first is None or second is None:
                 if not rounded and not self._is_read_otherwise(first, second):
@@ -248,6 +255,12 @@ class Comparing:
             # The weights are the same, so that the code is the place.
             first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
         return replace(self._placed(one.pair, first, second, step, cause, own), own_a=own_a)
+
+    def _of_exchange(self, one: Judged, exchanged: Mapping[Layer, int]) -> Difference:
+        """Return that whole layers are exchanged, at the first weight that shows it."""
+        moved = next(finding for finding in one.findings if finding.elsewhere is not None)
+        cause = cause_of_exchange(exchanged)
+        return self._placed(one.pair, moved.first, moved.second, moved.item.step, cause, None)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else NO_NAME

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError
@@ -10,7 +10,7 @@ from veriformer.adapters.whole_models.again import Repeatable
 from veriformer.adapters.whole_models.arguments import is_of_flags
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.ports.comparing import Comparing
-from veriformer.conformance_tests.ports.findings import PortComparison, Situation
+from veriformer.conformance_tests.ports.findings import Difference, PortComparison, Situation
 from veriformer.conformance_tests.ports.situations.both import Both, Outcome
 from veriformer.conformance_tests.ports.situations.decoding import continued
 from veriformer.conformance_tests.ports.situations.gradients import of_the_loss
@@ -51,11 +51,19 @@ def _outcomes(both: Both, found: PortComparison, recorded: int) -> Iterator[Outc
 
 
 def _with(found: PortComparison, outcomes: list[Outcome]) -> PortComparison:
-    differences = tuple(one for outcome in outcomes for one in outcome.differences)
+    differences = _each_once(one for outcome in outcomes for one in outcome.differences)
     situations = tuple(outcome.situation for outcome in outcomes)
     if not differences:
         return replace(found, situations=situations)
     return replace(found, situations=situations, verdict="differ", differences=differences)
+
+
+def _each_once(found: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Return the differences, those that are the same in several situations once, with all of these in words."""
+    together: dict[Difference, list[str]] = {}
+    for one in found:
+        together.setdefault(replace(one, situation=""), []).append(one.situation)
+    return tuple(replace(one, situation=" and ".join(names)) for one, names in together.items())
 
 
 def _not_repeated(found: PortComparison, why: str) -> PortComparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
@@ -12,6 +13,7 @@ from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.paths import code_of
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 
@@ -22,9 +24,25 @@ def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int,
 
 
 def unread_modules(model: ModelReading, departures: Sequence[Departure]) -> dict[str, int]:
-    """Return how many steps of each module compute something and were not understood, in the order of execution."""
+    """Return how many steps of each module compute something and were not understood, in the order of execution.
+
+    Steps of no module go by the lines of code that they are of.
+    """
     computing, understood = understood_steps(model, departures)
-    return dict(Counter(model.flow.steps[index].module for index in sorted(computing - understood)))
+    unread = sorted(computing - understood)
+    lines: dict[str, list[int]] = {}
+    for file, line in (code_of(model.flow, index) for index in unread if not model.flow.steps[index].module):
+        lines.setdefault(file, []).append(line)
+    ranges = {file: _range_of(file, min(found), max(found)) for file, found in lines.items()}
+    steps = model.flow.steps
+    return dict(Counter(steps[index].module or ranges[code_of(model.flow, index)[0]] for index in unread))
+
+
+def _range_of(file: str, first: int, last: int) -> str:
+    """Return lines of a file in words; "" where the framework does not tell the file."""
+    if not file:
+        return ""
+    return f"{PurePath(file).name}:{first}" + (f"–{last}" if last > first else "")
 
 
 def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tuple[set[int], set[int]]:

@@ -5,6 +5,7 @@ The models are in `kinds`, one file for each kind of thing that was once judged 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -306,3 +307,15 @@ def test_branches_of_a_gated_network(kind: Callable[[str], ModuleType], name: st
     # A unit without an activation is one that people use on purpose.
     sure = {suspect.confidence for one in recognition.departures for suspect in one.suspects}
     assert (sure == {1.0}) == (name == "Twice")
+
+
+def test_what_was_not_read_is_found_by_its_module_or_its_lines(kind: Callable[[str], ModuleType]) -> None:
+    read = kind("read")
+
+    class Strange(read.Floating):
+        def forward(self, tokens: Any) -> Any:
+            return super().forward(tokens).cumsum(-1).sin()
+
+    unread = found(Strange(), torch.randint(0, 90, (2, 5))).unread
+    assert sum(unread.values()) >= 2, unread
+    assert any(re.fullmatch(r"\w+\.py:\d+(–\d+)?", place) for place in unread), unread

@@ -155,7 +155,8 @@ def _of_operand(flow: Flow, role: StepName, operand: Operand, reading: Attention
         follows="visible keys",
         seldom=True,
         rank=int((rotation is not None) == (role != "value")),
-        is_choice=rotation is not None,
+        # Another base, and no positions at all, are what some layers of known models have.
+        is_choice=True,
     )
     norm = operand.norm
     yield Aspect(

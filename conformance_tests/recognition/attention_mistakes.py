@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,8 @@ from veriformer.conformance_tests.recognition.starting_points import starting_po
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
 from veriformer.conformance_tests.recognition.weights import weights_mistakes
 
+# A configuration that has such a name means it: Granite's attention_multiplier, Gemma's query_pre_attn_scalar.
+_NAMES_OF_SCALES = re.compile(r"attn_scal|attention_(multiplier|scal)|softmax_scale|qk_scale")
 # The step of the specification that a decision of the attention's family belongs to.
 _STEPS: tuple[tuple[str, StepName], ...] = (
     ("scale", "logits"),
@@ -92,7 +95,7 @@ def _of_core(
         else:
             yield from _of_finite_fills(reading, others)
         return
-    yield from _of_scale(reading, unscaled=unscaled, d_model=d_model)
+    yield from _of_scale(flow, reading, unscaled=unscaled, d_model=d_model)
     if setting.pattern == "masked" and setting.mask is not None and not same_for_all_queries(setting.mask):
         plain = replace(setting, mask=None)
         of_others = [replace(plain, window=one.window, is_causal=one.is_causal) for one in others]
@@ -172,7 +175,17 @@ def _sentence(found: Named) -> str:
     return found.sentence or f"what it gives is explained by {found.decision} = {found.option}"
 
 
-def _of_scale(reading: AttentionReading, *, unscaled: bool, d_model: int) -> Iterator[Suspicion]:
+def _states_scale(flow: Flow, scale: float) -> bool:
+    """Return whether the configuration states a scale of the logits, or the width that it is 1/√ of."""
+    stated = (
+        value
+        for name, value in flow.trace.configuration.items()
+        if _NAMES_OF_SCALES.search(name.rpartition(".")[2]) and isinstance(value, int | float) and value > 0
+    )
+    return any(min(abs(value - scale), abs(value**-0.5 - scale)) <= 1e-6 * scale for value in stated)
+
+
+def _of_scale(flow: Flow, reading: AttentionReading, *, unscaled: bool, d_model: int) -> Iterator[Suspicion]:
     """Yield the mistake that a scale is, where it is one that people make and nothing takes its place."""
     setting = reading.setting
     if setting is None or setting.scale is None or not (reading.query.understood and reading.key.understood):
@@ -182,7 +195,7 @@ def _of_scale(reading: AttentionReading, *, unscaled: bool, d_model: int) -> Ite
     heads, _, width = reading.query.heads.shape[1:]
     name = scale_mistake(setting.scale, heads, width, d_model)
     # Norms of queries and keys take the place of the scale.
-    if name and not (name == "scale_missing" and (unscaled or normed)):
+    if name and not (name == "scale_missing" and (unscaled or normed)) and not _states_scale(flow, setting.scale):
         sentence = f"the logits are multiplied by {setting.scale:.4g}, where 1/√D = {width**-0.5:.4g}"
         suspects: tuple[Suspected, ...] = (suspected(name, sentence=sentence),)
         yield Suspicion("logits", reading.sublayer.sites[0].first_step, sentence, suspects)

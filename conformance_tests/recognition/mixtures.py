@@ -135,7 +135,11 @@ def _shares(flow: Flow, members: Sequence[Layered], router: LinearMap, count: in
         at = _places(known, _rows(flow, sublayer.entry.input))
         if at is None:
             return None
-        outputs[place, at], present[place, at] = _rows(flow, sublayer.exit.output), True
+        given = _rows(flow, sublayer.exit.output)
+        if len(given) != len(at):
+            # Rows of several experts that were computed together are not told apart.
+            return None
+        outputs[place, at], present[place, at] = given, True
     columns = _columns(members, count)
     if columns is None:
         return None

@@ -155,6 +155,8 @@ def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]
         yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.5),))
         return
     if reading.activation == "":
+        if _is_of_low_rank(flow, reading.sublayer):
+            return
         sentence = "nothing is applied to the hidden layer: two linear maps in a row are one"
         yield Suspicion("activation", reading.place, sentence, (suspected("ffn_activation_misplaced", 0.8),))
         return
@@ -171,6 +173,12 @@ def network_mistakes(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]
     elif _has_constants_of_gelu(flow, reading.sublayer):
         sentence = "the constants of GELU's approximation are there, and what they give is not GELU"
         yield Suspicion("activation", reading.place, sentence, ())
+
+
+def _is_of_low_rank(flow: Flow, sublayer: FeedForwardSublayer) -> bool:
+    """Return whether the hidden layer is narrower than what comes in: two maps in place of a matrix of low rank."""
+    inner = sublayer.inner[0]
+    return flow.shape(inner.output)[-1] < flow.shape(inner.input)[-1]
 
 
 def _of_limits(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:

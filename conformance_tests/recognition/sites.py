@@ -222,6 +222,9 @@ def _keys_are_first(flow: Flow, similarity: Any, weights_places: Array) -> bool:
     if weights_places.shape[-1] < 2:
         return False
     along = weights_places.reshape(-1, weights_places.shape[-1])[0]
+    if (along[:2] < 0).any():
+        # What the first weights are made of is not among the logits.
+        return False
     coordinates = np.unravel_index(along[:2], logits)
     varies = [axis for axis, places_there in enumerate(coordinates) if places_there[0] != places_there[1]]
     return bool(varies) and all(parallel <= axis < parallel + own_of_first for axis in varies)

@@ -32,7 +32,8 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
         return
     groups: dict[str, list[str]] = {}
     for name in unused:
-        if "mask" not in name and _should_be_used(model, name, unused):
+        # A pooler serves heads of other classes of the same family.
+        if "mask" not in name and ".pooler." not in f".{name}" and _should_be_used(model, name, unused):
             groups.setdefault(_group(model, name, unused), []).append(name)
     for path, names in groups.items():
         step, place = _step_of_unused(model, path, names)
@@ -81,14 +82,34 @@ def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
     """
     module = name.rpartition(".")[0]
     if "Embedding" in model.trace.modules[module]:
-        return True
+        # None of the parts of a tower for images or sound is missed that nothing was handed to.
+        return _runs(model, without_lists(model.flow, module.rpartition(".")[0]))
     element = _element(module)
     alike = [one for one in used if _pattern(one) == _pattern(name)]
     if alike:
         # What runs side by side is chosen among; what runs one after the other is a stack of layers.
         return _runs(model, element) or not _are_chosen_among(model, element, alike)
     around = without_lists(model.flow, module.rpartition(".")[0])
-    return model.is_vector(name) and _is_norm(model, module) and _runs(model, around)
+    is_lonely = not _goes_with_what_is_left_out(model, module, around)
+    return model.is_vector(name) and _is_norm(model, module) and _runs(model, around) and is_lonely
+
+
+def _goes_with_what_is_left_out(model: ModelReading, norm: str, around: str) -> bool:
+    """Return whether beside a norm a module of matrices is not called either: the norm belongs to it.
+
+    A decoder that is handed no memory leaves out the attention to it, and the norm of that.
+    """
+    unused = set(model.unused())
+    beside: dict[str, list[str]] = {}
+    for one in model.trace.parameters:
+        if one.startswith(f"{around}.") and not one.startswith(f"{norm}."):
+            beside.setdefault(one.removeprefix(f"{around}.").partition(".")[0], []).append(one)
+    matrices = [names for names in beside.values() if not all(model.is_vector(name) for name in names)]
+    return any(all(name in unused for name in names) and not _ran_of(model, around, names) for names in matrices)
+
+
+def _ran_of(model: ModelReading, around: str, names: Sequence[str]) -> bool:
+    return _runs(model, f"{around}.{names[0].removeprefix(f'{around}.').partition('.')[0]}")
 
 
 def _is_norm(model: ModelReading, module: str) -> bool:

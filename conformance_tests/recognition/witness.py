@@ -94,7 +94,7 @@ _STATED = (
         "rope_theta_ignored",
     ),
     Stated(
-        re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon|eps)$"),
+        re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon)$"),
         "",
         "norm",
         _eps,

@@ -319,3 +319,28 @@ def test_what_was_not_read_is_found_by_its_module_or_its_lines(kind: Callable[[s
     unread = found(Strange(), torch.randint(0, 90, (2, 5))).unread
     assert sum(unread.values()) >= 2, unread
     assert any(re.fullmatch(r"\w+\.py:\d+(–\d+)?", place) for place in unread), unread
+
+
+# --- parts that this pass does not use, and what a configuration means ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ("SeesImages", "WithoutMemory", "low_rank"))
+def test_what_this_pass_does_not_use_is_not_missed(kind: Callable[[str], ModuleType], name: str) -> None:
+    tokens = torch.randint(0, 40, (2, 9))
+    assert found(getattr(kind("left_out"), name)(), tokens).departures == ()
+
+
+def test_a_norm_that_is_not_called_is_missed_where_nothing_else_is_left_out(kind: Callable[[str], ModuleType]) -> None:
+    recognition = found(kind("left_out").NormLeftOut(), torch.randint(0, 40, (2, 9)))
+    assert any(one.step == "norm" for one in recognition.departures), recognition.departures
+
+
+@pytest.mark.parametrize(
+    ("stated", "accused"),
+    (({"attention_multiplier": 1.0}, False), ({"query_pre_attn_scalar": 1}, False), ({"dropout": 1.0}, True)),
+)
+def test_a_scale_that_the_configuration_states_is_meant(
+    kind: Callable[[str], ModuleType], stated: dict[str, float], accused: bool
+) -> None:
+    recognition = found(kind("left_out").unscaled(**stated), torch.randint(0, 40, (2, 9)))
+    assert ("scale_missing" in slugs(recognition)) == accused

@@ -17,6 +17,11 @@ from transformers import PreTrainedConfig
 VOCABULARY = 96
 # Layers of as many kinds are taken, one of each.
 _MOST_LAYERS = 6
+# What no rule fits.
+_EXCEPTIONS: dict[str, dict[str, Any]] = {
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "reformer": {"is_decoder": True, "axial_pos_embds": False},
+}
 _SPECIAL = re.compile(r"token_(id|index|idx)s?$")
 _OF_LIBRARY = frozenset(inspect.signature(PreTrainedConfig.__init__).parameters)
 
@@ -45,13 +50,18 @@ def rules(sizes: Sizes) -> tuple[tuple[str, int], ...]:
     """Return what a number becomes by its name, the first expression that is found in it deciding."""
     return (
         (r"drop", 0),
-        (r"vocab_size|codebook_size|num_embeddings$", VOCABULARY),
+        (r"codebook_size$", 64),
+        (r"vocab_size|num_embeddings$", VOCABULARY),
         (r"n_group$|topk_group$|num_expert_group$|first_k_dense|_offset$", 1),
         (r"_period$", 2),
-        (r"top_?k|experts?_per_tok|per_token", 2),
+        (r"top_?k|moe_k$|experts?_per_tok|per_token", 2),
         (r"shared_experts$", 1),
         (r"experts$", 4),
         (r"(key_value|kv|key)_heads$|heads?_kv$|num_kv", sizes.key_heads),
+        # The heads of Mamba are as wide together as the stream twice.
+        (r"mamba_d_ssm$", 2 * sizes.hidden),
+        (r"mamba_d_head$|mamba_head_dim$", 2 * sizes.hidden // sizes.heads),
+        (r"^d_head$", sizes.head),
         (r"heads?$", sizes.heads),
         (r"rope_head_dim$|^rotary_dim$", sizes.rotated),
         (r"head_dim$|^d_kv$|head_size$|kv_channels$", sizes.head),
@@ -71,13 +81,19 @@ def rules(sizes: Sizes) -> tuple[tuple[str, int], ...]:
 def tiny(config: PreTrainedConfig, sizes: Sizes = SMALL) -> PreTrainedConfig:
     """Return a configuration of the same class whose sizes, and those of the configurations in it, are small."""
     parameters = _parameters(config)
-    values = {name: getattr(config, name) for name in parameters if hasattr(config, name)}
+    values = {name: _value(config, one) for name, one in parameters.items() if name in vars(config)}
     kept = _kept_layers(values)
     staged = _stage_lengths(values, sizes)
     special = _special_tokens(values)
-    options = {}
+    needed = {"num_experts_per_tok": 2, "num_key_value_heads": sizes.key_heads, "head_dim": sizes.head}
+    options = {**_EXCEPTIONS.get(config.model_type, {})}
     for name, value in values.items():
-        if name in special:
+        if name in options:
+            continue
+        # Some classes do not work with their own default of None.
+        if value is None and name in needed:
+            shrunk = needed[name]
+        elif name in special:
             shrunk = special[name]
         elif kept and _is_by_layer(value, values):
             shrunk = [value[index] for index in kept]
@@ -88,6 +104,15 @@ def tiny(config: PreTrainedConfig, sizes: Sizes = SMALL) -> PreTrainedConfig:
         if _must_be_said(shrunk, value, parameters[name].default):
             options[name] = shrunk
     return type(config)(**options)
+
+
+def _value(config: PreTrainedConfig, parameter: inspect.Parameter) -> Any:
+    try:
+        value = getattr(config, parameter.name)
+    except (AttributeError, RuntimeError):
+        # A number of each layer, which is no attribute of the whole: the one that they were made from.
+        value = parameter.default
+    return value
 
 
 def _must_be_said(shrunk: Any, value: Any, default: Any) -> bool:

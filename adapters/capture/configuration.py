@@ -10,8 +10,8 @@ Plain = bool | int | float | str
 
 # Where people keep the arguments that a model was built with.
 _HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "options", "params")
-# A configuration of a model of images and text has one of each inside.
-_DEEPEST = 2
+# A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
+_DEEPEST = 3
 
 
 def configuration_of(found: object) -> dict[str, Plain]:

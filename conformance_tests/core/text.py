@@ -50,6 +50,7 @@ def _visible(character: str) -> str:
     if character == "\t":
         return "    "
     # "C" is every kind of control, format, surrogate and unassigned character.
-    if unicodedata.category(character).startswith("C"):
+    # Separators of lines and paragraphs would end the line as well.
+    if unicodedata.category(character).startswith("C") or unicodedata.category(character) in ("Zl", "Zp"):
         return character.encode("unicode_escape", "backslashreplace").decode("ascii")
     return character

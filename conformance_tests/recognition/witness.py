@@ -151,7 +151,9 @@ def agreements(model: ModelReading) -> tuple[str, ...]:
 def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list[float | str]]]:
     """Yield each thing that configurations state, with the sublayers that it is read off and what was found in them."""
     for stated in _STATED:
-        of_kind = [one for one in model.readings if one.is_judged and stated.kind in ("", one.kind)]
+        # A network that is added to no stream, as inside a router, is not what a configuration speaks of.
+        in_stream = [one for one in model.readings if one.is_judged and one.place.residual != "none"]
+        of_kind = [one for one in in_stream if stated.kind in ("", one.kind)]
         readings = [one for one in of_kind if stated.found(one)]
         # One that was not read may do what is stated.
         if readings and (not stated.kind or len(readings) == len(of_kind)):

@@ -84,6 +84,12 @@ def test_an_annotation_is_one_line_and_one_command(text: str) -> None:
     assert read == plain(text, 1000)
 
 
+def test_separators_of_lines_end_no_annotation() -> None:
+    (line,) = annotation_lines([outcome("one\u2028two\u2029three")])
+    assert "one\\u2028two\\u2029three" in line
+    assert len(line.splitlines()) == 1
+
+
 class Seen(HTMLParser):
     """The tags, attributes and text of a page."""
 

@@ -167,21 +167,36 @@ class _CallsBackward(Exception):
 
 
 def _by_grad(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
-    found: Sequence[Any] = torch.autograd.grad(_weighted_sums(ends, cotangents), leaves, allow_unused=True)
+    found: Sequence[Any] = torch.autograd.grad(_fed(ends, cotangents), leaves, allow_unused=True)
     return found
 
 
 def _by_backward(ends: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
-    torch.autograd.backward(_weighted_sums(ends, cotangents))
+    torch.autograd.backward(_fed(ends, cotangents))
     return [leaf.grad for leaf in leaves]
 
 
-def _weighted_sums(ends: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Return Σ end · cotangent of each end, whose gradient at the end is the cotangent, without any rounding.
+class _Fed(torch.autograd.Function):  # type: ignore[misc]
+    """A number of no meaning, from which a cotangent goes back into a result as it is.
 
-    Where a cotangent is handed to autograd, torch imports SymPy, which takes longer than all the calls of most laws.
+    Where a cotangent is handed to autograd itself, torch imports SymPy, which takes longer than the calls of most laws.
+    It is the tensor of the call all the same, so that a backward pass that writes over it is found.
     """
-    return [(end * cotangent.conj()).real.sum() for end, cotangent in zip(ends, cotangents, strict=True)]
+
+    @staticmethod
+    def forward(ctx: Any, end: Any, cotangent: Any) -> Any:
+        """Return zero, and keep the cotangent."""
+        ctx.cotangent = cotangent
+        return end.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, _: Any) -> Any:
+        """Return the cotangent of the result; the cotangent itself has none."""
+        return ctx.cotangent, None
+
+
+def _fed(ends: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    return [_Fed.apply(end, cotangent) for end, cotangent in zip(ends, cotangents, strict=True)]
 
 
 def _has_its_memory(tensor: Any) -> bool:

@@ -4,8 +4,8 @@
         [--limit-seconds 60] [--json FILE]
 
 Takes every model type of the installed transformers, or those that the globs choose, in their order, with random
-weights and a tiny configuration that `models/tiny_configurations.py` makes from the default one. Each is run once with
-eager attention, on inputs that are guessed or, where none of these fits, on those that its class names; the pass is
+weights and a tiny configuration that `models/tiny_configurations.py` makes from the default one. Each is run with eager
+attention, on inputs that are guessed or, where none of these fits, on those that its class names; the pass is
 recognised as `veriformer check` does it, without the laws. All these models are right by definition. Prints a table;
 below it the departures, which are false accusations, and the totals. Exit status 1 where anything departs, or the
 recognition itself fails.
@@ -22,7 +22,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -40,7 +40,7 @@ from tiny_configurations import ROOMY, SMALL, VOCABULARY, Sizes, tiny
 from veriformer.adapters.errors import CaptureError, NotAModel
 from veriformer.adapters.whole_models.session import Session, opened
 from veriformer.conformance_tests.recognition.findings import Departure, Recognition
-from veriformer.conformance_tests.run.checking_models import _recognised
+from veriformer.conformance_tests.run.checking_models import recognised_in
 from veriformer.conformance_tests.run.model_report import model_report
 
 CLASSES: dict[str, Mapping[str, Any]] = {
@@ -164,7 +164,7 @@ def _require_tiny(builder: Any, config: Any) -> None:
 
 def _of_model(model_type: str, name: str, model: Any) -> Outcome:
     with _session(model) as session:
-        recognition, doubts = _recognised(session, _SEED, layers_alike=False)
+        recognition, doubts = recognised_in(session, _SEED)
     report = model_report(name, recognition)
     return Outcome(
         model_type,
@@ -183,19 +183,15 @@ def _of_model(model_type: str, name: str, model: Any) -> Outcome:
 @contextmanager
 def _session(model: Any) -> Iterator[Session]:
     """Record a model on inputs that are guessed or, where none fits, on those that its class names."""
-    try:
-        manager = opened(model, seed=_SEED)
-        session = manager.__enter__()
-    except CaptureError:
-        inputs = named_inputs(model)
-        if not inputs:
-            raise
-        manager = opened(model, inputs, seed=_SEED)
-        session = manager.__enter__()
-    try:
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(opened(model, seed=_SEED))
+        except CaptureError:
+            inputs = named_inputs(model)
+            if not inputs:
+                raise
+            session = stack.enter_context(opened(model, inputs, seed=_SEED))
         yield session
-    finally:
-        manager.__exit__(None, None, None)
 
 
 def named_inputs(model: Any) -> dict[str, Any]:

@@ -199,11 +199,12 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     from veriformer.cli.progress import progress_bar
     from veriformer.cli.rest_of_file import reports_of
     from veriformer.conformance_tests.run.checking_models import check_model, checked
+    from veriformer.conformance_tests.run.demands import Demands
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
     from veriformer.conformance_tests.run.options import RunOptions
 
     outcome, selection = CheckOutcome(), _selection(arguments)
-    demands = _demands(arguments)
+    demands = Demands(arguments.layers_alike, arguments.judged_at_least)
     with (
         record_for(arguments.resume, selection, arguments.implementations) as record,
         pool_for(arguments.workers, arguments.dask) as pool,
@@ -239,24 +240,15 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
                 break
     if outcome.interrupted and not outcome.reports:
         raise KeyboardInterrupt
-    _refuse_demands_of_no_model(arguments, outcome)
+    _refuse_demands_of_no_model(demands, outcome)
     return outcome
 
 
-def _demands(arguments: Arguments) -> Demands:
-    """Return what is asked of whole models."""
-    from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
-
-    share = arguments.judged_at_least
-    return Demands(arguments.layers_alike, NOTHING_DEMANDED.judged_at_least if share is None else share)
-
-
-def _refuse_demands_of_no_model(arguments: Arguments, outcome: CheckOutcome) -> None:
+def _refuse_demands_of_no_model(demands: Demands, outcome: CheckOutcome) -> None:
     """Raise UserError where something is asked of models and none was checked: it would be lost without a word."""
     from veriformer.conformance_tests.run.model_report import ModelReport
 
-    given = ["--layers-alike"] if arguments.layers_alike else []
-    given += ["--judged-at-least"] if arguments.judged_at_least is not None else []
+    given = [f"--{name.replace('_', '-')}" for name in demands.given]
     if given and not outcome.failures and not any(isinstance(one, ModelReport) for one in outcome.reports):
         verb = "is" if len(given) == 1 else "are"
         raise UserError(f"{' and '.join(given)} {verb} asked of whole models, and no source is one: FILE:CLASS")

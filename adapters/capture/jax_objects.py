@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
+from veriformer.adapters.capture.numpy_models import forward_of, has_forward, imported_by
+
 # Objects are looked into this deep: model, layers, layer, attention, weights, array, and some lists between.
 _DEEPEST = 12
 # Objects of these packages hold no arrays of a user's model in their attributes, or have a reader of their own.
@@ -32,7 +34,6 @@ _FOREIGN = frozenset(
         "haiku",
     }
 )
-_CALLED = ("__call__", "forward")
 
 
 def is_jax_object(found: object) -> bool:
@@ -48,8 +49,7 @@ def is_jax_class(found: object) -> bool:
     """Return whether a class is one of callable objects of its own in a module that imports JAX."""
     if not isinstance(found, type) or "jax" not in sys.modules or not _is_of_own_class(found):
         return False
-    has_forward = any(name in vars(one) for one in found.__mro__ if one is not object for name in _CALLED)
-    return has_forward and _imports_jax(found.__module__)
+    return has_forward(found) and "jax" in imported_by(found.__module__)
 
 
 def pair_of(found: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -61,7 +61,8 @@ def pair_of(found: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
         assert forward is not None
         return forward(*inputs, **keywords)
 
-    first = inspect.Parameter("parameters", inspect.Parameter.POSITIONAL_ONLY)
+    # A name that no input has.
+    first = inspect.Parameter("_parameters_of_the_model", inspect.Parameter.POSITIONAL_ONLY)
     own = [one.replace(annotation=one.empty) for one in _inputs_of(found)]
     apply.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     apply.__name__ = getattr(found, "__name__", type(found).__name__)
@@ -69,26 +70,16 @@ def pair_of(found: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
 
 
 def _inputs_of(found: Any) -> list[inspect.Parameter]:
-    """Return the parameters of a call, without what a partial function has filled in by position."""
+    """Return the parameters of a call; any number of inputs where nothing tells them."""
     try:
-        parameters = list(inspect.signature(_forward_of(found) or found).parameters.values())
+        return list(inspect.signature(_forward_of(found) or found).parameters.values())
     except (TypeError, ValueError):
         return [inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)]
-    return [one for one in parameters if one.kind is not inspect.Parameter.POSITIONAL_ONLY or one.name != "parameters"]
 
 
 def _forward_of(found: Any) -> Callable[..., Any] | None:
-    if callable(found):
-        return found  # type: ignore[no-any-return]
-    forward = getattr(found, "forward", None)
-    return forward if callable(forward) else None
-
-
-def _imports_jax(module: str) -> bool:
-    names = vars(sys.modules[module]).values() if module in sys.modules else ()
-    return any(
-        str(getattr(one, "__name__", getattr(one, "__module__", ""))).partition(".")[0] == "jax" for one in names
-    )
+    """Return what runs an object as a model; a function, whole or in part, runs itself."""
+    return found if isinstance(found, functools.partial | FunctionType) else forward_of(found)
 
 
 def _is_of_own_class(kind: type) -> bool:

@@ -22,7 +22,7 @@ _SIDES, _COLOURS = (32, 28, 16, 224), (3, 1)
 def initialised(found: Any, notes: list[str], given: Any = None) -> tuple[Callable[..., Any], Any] | None:
     """Return a function of parameters and inputs, and random parameters; None where no guess builds a Linen module.
 
-    `found` is a module or its class, and one that is bound to parameters keeps them. `given` are the inputs beside it
+    `found` is a module or its class, and one that is bound to parameters keeps them. `given` are the inputs that stand
     in its file; what was guessed is added to `notes`.
     """
     if not isinstance(found, type) and getattr(found, "scope", None) is not None:

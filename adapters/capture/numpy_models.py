@@ -106,19 +106,23 @@ def is_numpy_model(found: object) -> bool:
         return False
     if _is_pair(found):
         return True
-    return _forward_of(found) is not None and any(is_floating(one.array.dtype) for one in _walked(found)[0])
+    return forward_of(found) is not None and any(is_floating(one.array.dtype) for one in _walked(found)[0])
 
 
 def is_numpy_class(found: object) -> bool:
     """Return whether a class is one of callable objects in a module that imports NumPy and no other framework."""
     if not isinstance(found, type) or found.__module__ not in sys.modules:
         return False
-    is_called = any("__call__" in vars(one) or "forward" in vars(one) for one in found.__mro__ if one is not object)
-    imported = _imported_by(found.__module__)
-    return is_called and "numpy" in imported and not imported.intersection(_OTHERS)
+    imported = imported_by(found.__module__)
+    return has_forward(found) and "numpy" in imported and not imported.intersection(_OTHERS)
 
 
-def _imported_by(module: str) -> set[str]:
+def has_forward(kind: type) -> bool:
+    """Return whether the objects of a class can be called, or have a forward pass."""
+    return any("__call__" in vars(one) or "forward" in vars(one) for one in kind.__mro__ if one is not object)
+
+
+def imported_by(module: str) -> set[str]:
     """Return the packages that the names of a module are from."""
     names = vars(sys.modules[module]).values() if module in sys.modules else ()
     return {str(getattr(value, "__name__", "")).partition(".")[0] for value in names}
@@ -127,7 +131,7 @@ def _imported_by(module: str) -> set[str]:
 def _is_pair(found: Any) -> bool:
     if not isinstance(found, tuple | list) or len(found) != 2 or not _is_function(found[0]):
         return False
-    if _imported_by(getattr(_innermost(found[0]), "__module__", None) or "").intersection(_OTHERS):
+    if imported_by(getattr(_innermost(found[0]), "__module__", None) or "").intersection(_OTHERS):
         return False
     return any(is_floating(one.array.dtype) for one in _walked(found[1])[0])
 
@@ -153,7 +157,8 @@ def _innermost(function: Any) -> Any:
         function = inner
 
 
-def _forward_of(found: Any) -> Callable[..., Any] | None:
+def forward_of(found: Any) -> Callable[..., Any] | None:
+    """Return what runs an object as a model; None where nothing does."""
     if type(found).__module__.partition(".")[0] in ("numpy", "builtins", "functools"):
         return None
     if callable(found):
@@ -166,17 +171,17 @@ def program_of(model: Any) -> Program:
     """Return how a copy of a model is run; TypeError for what is none."""
     if _is_pair(model):
         return _pair(model[0], _copied(model[1]))
-    if _forward_of(model) is None:
+    if forward_of(model) is None:
         raise TypeError(f"a {type(model).__name__} is no model of NumPy; it needs a method __call__ or forward")
     own = _copied(model)
     held, objects = _walked(own)
 
     def call(model: Any, *inputs: Any, **keywords: Any) -> Any:
-        forward = _forward_of(model)
+        forward = forward_of(model)
         assert forward is not None
         return forward(*inputs, **keywords)
 
-    return Program(_forward_of(own) or call, 0, held, objects, [own], call)
+    return Program(forward_of(own) or call, 0, held, objects, [own], call)
 
 
 def _pair(function: Callable[..., Any], parameters: Any) -> Program:

@@ -58,12 +58,12 @@ def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
     """Return the form of an attention with its window and its mask."""
     if isinstance(form.layout, by_query.ByQuery):
         return _described(trials, form, form, _masked(probe))
-    masking = [name for name, role in found.roles.items() if role == "mask"]
     form = windows.with_window(trials, form, found, probe)
-    found_here = _with_any_mask(trials, form, found, probe)
-    if not masking or "mask" in found_here.features:
-        return found_here
-    return _of_equal_lengths(trials, form, found, probe)
+    masked = _with_any_mask(trials, form, found, probe)
+    if "mask" in masked.features or "mask" not in found.roles.values():
+        return masked
+    masked = _with_any_mask(trials, form, found, of_equal_lengths(form, probe))
+    return limited_to_equal_lengths(masked) if "mask" in masked.features else form
 
 
 def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
@@ -72,17 +72,17 @@ def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Fo
     return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
 
 
-def _of_equal_lengths(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
-    """Return the form with a mask that is taken where there are as many queries as keys; else the form itself."""
+def of_equal_lengths(form: Form, probe: Probe) -> Probe:
+    """Return a probe of an attention with as many queries as keys."""
     lengths = lengths_of(probe)
     always = form.fixed_values.get(f"{form.operation}.is_causal")
-    others = {"is_causal": True} if always else {}
-    equal = probe_of(form.operation, {**lengths, "L": lengths["S"]}, **others)
-    with_mask = _with_any_mask(trials, form, found, equal)
-    if "mask" not in with_mask.features:
-        return form
-    limitations = (*with_mask.limitations, f"{form.operation}.unequal_lengths")
-    return replace(with_mask, limitations=tuple(dict.fromkeys(limitations)))
+    return probe_of(form.operation, {**lengths, "L": lengths["S"]}, **({"is_causal": True} if always else {}))
+
+
+def limited_to_equal_lengths(form: Form) -> Form:
+    """Return the form of an attention that is called with as many queries as keys alone."""
+    limitation = f"{form.operation}.unequal_lengths"
+    return form if limitation in form.limitations else replace(form, limitations=(*form.limitations, limitation))
 
 
 def not_given(form: Form, found: Taken) -> list[str]:

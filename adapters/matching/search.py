@@ -271,10 +271,7 @@ def _causal_or_not(
 
 def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:
     """Return the form with the mask that the function takes, and without keywords that fail."""
-    form = best.form
-    for feature in form.features:
-        if form.fixed_values.get(f"{form.operation}.{feature}") is None and not _answers(trials, form, probe, feature):
-            form = replace(form, features=tuple(one for one in form.features if one != feature))
+    form, probe = _with_those_that_answer(trials, best.form, probe)
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:
@@ -286,9 +283,29 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
     said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
     form = replace(form, words=(*form.words, *said))
-    left_out = tuple(one for one in found.left_out if form.sources[one] is found.sources[one])
-    left_out = tuple(dict.fromkeys([*left_out, *masks.not_given(form, found)]))
+    passed_over = [one for one in found.left_out if form.sources[one] is found.sources[one]]
+    lost = set(best.form.features) - set(form.features)
+    unanswered = [name for name, role in found.roles.items() if role in lost]
+    left_out = tuple(dict.fromkeys([*passed_over, *unanswered, *masks.not_given(form, found)]))
     return replace(best, form=replace(form, left_out=left_out))
+
+
+def _with_those_that_answer(trials: Trials, form: Form, probe: Probe) -> tuple[Form, Probe]:
+    """Return the form with the keywords that it answers to, and the probe.
+
+    Many an attention makes a causal mask of one length: with such a keyword there are as many queries as keys.
+    """
+    failing = [
+        feature
+        for feature in form.features
+        if form.fixed_values.get(f"{form.operation}.{feature}") is None and not _answers(trials, form, probe, feature)
+    ]
+    if failing and form.operation in ATTENTION:
+        equal = masks.of_equal_lengths(form, probe)
+        if any(_answers(trials, form, equal, feature) for feature in failing):
+            failing = [feature for feature in failing if not _answers(trials, form, equal, feature)]
+            form, probe = masks.limited_to_equal_lengths(form), equal
+    return replace(form, features=tuple(one for one in form.features if one not in failing)), probe
 
 
 def _is_for_powers_of_two(trials: Trials, form: Form, found: Taken, probe: Probe) -> bool:

@@ -11,7 +11,13 @@ from veriformer.conformance_tests.ports.alignment import Pair, aligned
 from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
 from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
-from veriformer.conformance_tests.ports.exchanged import EXCHANGED, Layer, cause_of_exchange, exchanged_layers
+from veriformer.conformance_tests.ports.exchanged import (
+    EXCHANGED,
+    Layer,
+    cause_of_exchange,
+    exchanged_layers,
+    is_of_weights,
+)
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import (
     NO_NAME,
@@ -180,9 +186,14 @@ class Comparing:
         for one in judged:
             first, second = one.pair
             if exchanged and first is not None and (first.stack, first.layer) in exchanged:
-                if not any(each.cause.name == EXCHANGED for each in differences):
-                    differences.append(self._of_exchange(one, exchanged))
-                one.told, parted = (differences[-1].step,), True
+                known = any(each.cause.name == EXCHANGED for each in differences)
+                found = [] if known else [self._of_exchange(one, exchanged)]
+                # What else differs in these layers does so whichever weights they have.
+                kept = (each for each in one.findings if not each.harmless and not is_of_weights(each))
+                found += [self._difference(one, each) for each in kept]
+                found += [self._of_departure(one, item) for item in one.own if item.suspects]
+                differences += found
+                one.told, parted = tuple(each.step for each in found), True
                 continue
             before = len(differences)
             if first is None or second is None:

@@ -29,21 +29,18 @@ def exchanged_layers(judged: Sequence[Judged], parts: Sequence[PortPart]) -> dic
         if first is None or second is None or first.layer is None:
             continue
         sources.setdefault((first.stack, first.layer), set()).update(_sources(one, first, home))
-    moved = {layer: source for layer, (source, *others) in _listed(sources) if not others and source is not None}
+    single = ((layer, next(iter(found))) for layer, found in sources.items() if len(found) == 1)
+    moved = {layer: source for layer, source in single if source is not None}
     numbers = {(stack, source) for (stack, _), source in moved.items()}
     whole = len(moved) > 1 and numbers == set(moved)
     return {layer: source for layer, source in moved.items() if whole and source != layer[1]}
-
-
-def _listed(sources: Mapping[Layer, set[int | None]]) -> list[tuple[Layer, list[int | None]]]:
-    return [(layer, list(found)) for layer, found in sources.items() if found]
 
 
 def _sources(one: Judged, first: PortPart, home: Mapping[int, PortPart]) -> set[int | None]:
     """Return the layers that the weights of a part are from; None where one is from nowhere, or from another kind."""
     found: set[int | None] = set()
     for finding in one.findings:
-        if _is_of_weights(finding):
+        if is_of_weights(finding):
             elsewhere = finding.elsewhere
             part = None if elsewhere is None else home.get(id(elsewhere))
             same = part is not None and elsewhere is not None and elsewhere.key == finding.key
@@ -51,7 +48,8 @@ def _sources(one: Judged, first: PortPart, home: Mapping[int, PortPart]) -> set[
     return found or {None}
 
 
-def _is_of_weights(finding: Finding) -> bool:
+def is_of_weights(finding: Finding) -> bool:
+    """Return whether a weight differs, and nothing makes up for it."""
     return not finding.harmless and (finding.relation is not None or finding.elsewhere is not None)
 
 

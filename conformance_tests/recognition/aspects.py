@@ -56,7 +56,7 @@ class OddOne:
     """A part that does one thing in another way than its siblings, or `out_of_turn` where they take turns.
 
     `others` are the siblings that do it in the usual way. Where no way is the usual one, that of the first is taken,
-    and the difference `is_even`.
+    and the difference `is_even`; so it is where ways come back in turns.
     """
 
     sibling: Sibling
@@ -68,7 +68,7 @@ class OddOne:
 
     @property
     def departs(self) -> bool:
-        """Whether it is a mistake beside the siblings, and not another way that may be meant."""
+        """Whether it is a mistake where the siblings do otherwise, and not another way that may be meant."""
         return self.out_of_turn or bool(self.mistake and not self.aspect.is_choice)
 
     @property
@@ -103,8 +103,9 @@ def _odd_in(name: str, having: Sequence[Sibling], *, last_is_open: bool) -> Iter
     if len(set(values)) < 2 or _take_turns(name, having):
         return
     usual = values[0] if aspects[0].from_first else _usual(aspects)
-    # With the one that does not show they may take turns.
-    is_even = usual is None or (last_is_open and any(_comes_back([*values, one]) for one in set(values)))
+    # What comes back in turns may be meant, and what may do so with the one that does not show.
+    whole = [[*values, one] for one in set(values)] if last_is_open else [values]
+    is_even = usual is None or any(map(_comes_back, whole))
     if usual is None:
         if len({aspect.words for aspect in aspects}) == 1:
             # Each has its own, and nothing can be said of the difference.
@@ -150,8 +151,6 @@ def _take_turns(name: str, having: Sequence[Sibling]) -> bool:
     """Return whether correct models do a thing in two ways like these."""
     aspects = [one.aspects[name] for one in having]
     values = [aspect.value for aspect in aspects]
-    if _comes_back(values):
-        return True
     if len({aspect.alternates for aspect in aspects}) > 1 or not aspects[0].alternates or len(set(values)) > _TURNS:
         return False
     if not aspects[0].follows:
@@ -170,7 +169,7 @@ def _go_with(name: str, having: Sequence[Sibling]) -> bool:
 
 
 def _comes_back(values: Sequence[Hashable]) -> bool:
-    """Return whether ways come back in whole turns, twice at least, as no mistake does."""
+    """Return whether ways come back in whole turns, twice at least."""
     count = len(values)
     periods = (period for period in range(2, count // 2 + 1) if count % period == 0)
     return any(all(values[i] == values[i - period] for i in range(period, count)) for period in periods)

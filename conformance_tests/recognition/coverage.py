@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from veriformer.adapters.capture.trace import Kind
@@ -23,19 +23,18 @@ def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int,
     return len(computing), len(understood)
 
 
-def unread_modules(model: ModelReading, departures: Sequence[Departure]) -> dict[str, int]:
-    """Return how many steps of each module compute something and were not understood, in the order of execution.
+def modules_of(model: ModelReading, steps: Iterable[int]) -> dict[str, int]:
+    """Return how many of some steps each module has, in the order of execution.
 
     Steps of no module go by the lines of code that they are of.
     """
-    computing, understood = understood_steps(model, departures)
-    unread = sorted(computing - understood)
+    unread = sorted(steps)
     lines: dict[str, list[int]] = {}
     for file, line in (code_of(model.flow, index) for index in unread if not model.flow.steps[index].module):
         lines.setdefault(file, []).append(line)
     ranges = {file: _range_of(file, min(found), max(found)) for file, found in lines.items()}
-    steps = model.flow.steps
-    return dict(Counter(steps[index].module or ranges[code_of(model.flow, index)[0]] for index in unread))
+    places = (model.flow.steps[index].module or ranges[code_of(model.flow, index)[0]] for index in unread)
+    return dict(Counter(places))
 
 
 def _range_of(file: str, first: int, last: int) -> str:

@@ -75,7 +75,7 @@ class Departure:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that a layer does otherwise than others of its stack, which is no mistake that is known.
+    """One thing that a layer does otherwise than others of its stack: no known mistake, or one that may be meant.
 
     `as_departure` is what it is where all layers are meant to be alike. `others` are the paths and layers that do as
     most do; `own` and `usual` are the two ways in words.

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.recognition.binding import bound_parts
 from veriformer.conformance_tests.recognition.causality import is_causal
-from veriformer.conformance_tests.recognition.coverage import coverage, unread_modules
+from veriformer.conformance_tests.recognition.coverage import modules_of, understood_steps
 from veriformer.conformance_tests.recognition.departures import Found, found_in, seen_again
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.witness import agreements
-
-# Numbers of a hypothesis may overflow, and NaN of the model is compared as any number.
-_QUIET = partial(np.errstate, all="ignore")
 
 
 def recognise(trace: Trace, *, layers_alike: bool = False) -> Recognition:
@@ -24,13 +19,13 @@ def recognise(trace: Trace, *, layers_alike: bool = False) -> Recognition:
 
     With `layers_alike`, a layer that does something otherwise than the others departs too.
     """
-    with _QUIET():
+    with np.errstate(all="ignore"):
         return _recognition_of(ModelReading(trace), layers_alike)
 
 
 def recognised_twice(trace: Trace, again: Trace, *, layers_alike: bool = False) -> Recognition:
     """Return what a model was read as, with such departures and differences alone as another pass of it shows too."""
-    with _QUIET():
+    with np.errstate(all="ignore"):
         return _recognition_of(ModelReading(trace), layers_alike, found_in(ModelReading(again)))
 
 
@@ -42,12 +37,12 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         found = found.with_layers_alike()
     departures = found.departures
     parts = tuple(sorted(parts_of(model, departures), key=lambda part: part.place))
-    captured, understood = coverage(model, departures)
+    computing, understood = understood_steps(model, departures)
     return Recognition(
         parts,
         departures,
-        captured,
-        understood,
+        len(computing),
+        len(understood),
         model.unused(),
         model.trace.framework,
         model.trace.dtype,
@@ -55,6 +50,6 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         is_causal(model),
         bound_parts(model),
         found.differences,
-        unread_modules(model, departures),
+        modules_of(model, computing - understood),
         agreements(model),
     )

@@ -25,7 +25,7 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspec
 def odd_layers(model: ModelReading) -> Iterator[Departure | Difference]:
     """Yield what a sublayer does otherwise than its siblings.
 
-    It departs where its way is a known mistake beside theirs. Else layers may be meant to differ, and which of two
+    It departs where its way is a known mistake and theirs is not. Else layers may be meant to differ, and which of two
     ways is meant is not known.
     """
     for kind, siblings in _families(model):

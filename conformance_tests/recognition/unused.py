@@ -95,7 +95,7 @@ def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
 
 
 def _goes_with_what_is_left_out(model: ModelReading, norm: str, around: str) -> bool:
-    """Return whether beside a norm a module of matrices is not called either: the norm belongs to it.
+    """Return whether a module of matrices next to a norm is not called either: the norm belongs to it.
 
     A decoder that is handed no memory leaves out the attention to it, and the norm of that.
     """

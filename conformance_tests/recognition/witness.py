@@ -41,7 +41,8 @@ _FORMS_OF_GELU = ("gelu", "gelu_tanh", "gelu_sigmoid")
 class Stated:
     """One thing that configurations state: under which names, how it is read off a sublayer, and what it is called.
 
-    `same` says whether a stated value is the one that was found. `says` completes "config.x is 3, and …".
+    `same` says whether a stated value is the one that was found. `says` completes "config.x is 3, and …", and a value
+    in words that are not known contradicts nothing.
     """
 
     names: re.Pattern[str]
@@ -129,10 +130,11 @@ def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
         named = _named(model, stated)
         if not named or len(set(found)) != 1 or _stands_in(model, stated, found[0]):
             continue
-        if all(value in _ACTIVATIONS or not isinstance(value, str) for value in named.values()):
+        if all(not isinstance(value, str) or value.casefold() in _ACTIVATIONS for value in named.values()):
             name, value = next(iter(named.items()))
             one = readings[0]
-            sentence = f"{name} is {_shown(value)}, and {stated.says.format(_shown(found[0]))}"
+            done = stated.says.format(_shown(found[0]))
+            sentence = f"the configuration says that {name} is {_shown(value)}, and {done}"
             suspects = (suspected(stated.mistake),) if stated.mistake else ()
             item = Suspicion(stated.step, one.first_step, sentence, suspects)
             yield departure(model, one.path, one.layer, one.kind, item)

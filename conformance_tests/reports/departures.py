@@ -10,7 +10,7 @@ from rich.text import Text
 from veriformer.conformance_tests.core.text import first_few, plain
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Suspected
-from veriformer.conformance_tests.reports.layers import alike, layers_named, placed
+from veriformer.conformance_tests.reports.layers import alike, placed, places_named
 from veriformer.conformance_tests.reports.layout import INDENT, LABEL, Lines, blank, entry, heading, labelled, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
@@ -38,11 +38,7 @@ def _kind(one: Departure) -> object:
 
 def place_of(group: Sequence[Departure]) -> str:
     """Return where departures of one group are, in the model's own names."""
-    places = [placed(one.path, one.layer) for one in group]
-    numbers = [place.number for place in places if place.number is not None]
-    if not numbers:
-        return plain(places[0].rest) or "the model itself"
-    return plain(layers_named(numbers, places[0].inside))
+    return plain(places_named([placed(one.path, one.layer) for one in group]))
 
 
 def departure_lines(group: Sequence[Departure], options: Options) -> Lines:

@@ -77,6 +77,12 @@ def _number_of(path: str, layer: int) -> re.Match[str] | None:
     return next(iter((*fitting, *whole, *ending)), None)
 
 
+def places_named(places: Sequence[Place]) -> str:
+    """Return places that differ in their layers alone in words, in the model's own names."""
+    numbers = [place.number for place in places if place.number is not None]
+    return layers_named(numbers, places[0].inside) if numbers else places[0].rest or "the model itself"
+
+
 def alike(items: Iterable[Item], key: Callable[[Item], object]) -> list[list[Item]]:
     """Return the items in groups of equal keys, in the order in which the groups begin."""
     groups: dict[object, list[Item]] = {}

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, Part, Status
+from veriformer.conformance_tests.recognition.paths import layer_in
 from veriformer.conformance_tests.reports.departures import departure_lines, gathered, place_of
-from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed
+from veriformer.conformance_tests.reports.layers import Place, alike, layers_named, placed, places_named
 from veriformer.conformance_tests.reports.layout import Lines, entry, paragraph, spaced
 from veriformer.conformance_tests.reports.model_laws import (
     explained_by_departures,
@@ -85,21 +86,9 @@ def not_judged(report: ModelReport) -> list[str]:
 
 def unread_places(report: ModelReport) -> list[tuple[str, int]]:
     """Return the modules with steps that were not understood and how many, those of layers that are alike once."""
-    modules = [(placed(path, _layer_of(path)), count) for path, count in report.recognition.unread.items()]
+    modules = [(placed(path, layer_in(path)), count) for path, count in report.recognition.unread.items()]
     groups = alike(modules, lambda one: (one[0].stem, one[0].closing, one[0].rest))
-    return [(_places_named([place for place, _ in group]), sum(count for _, count in group)) for group in groups]
-
-
-def _layer_of(path: str) -> int | None:
-    """Return the number that a path has its layer by, if it has any."""
-    return next((int(piece) for piece in path.split(".") if piece.isdigit()), None)
-
-
-def _places_named(places: Sequence[Place]) -> str:
-    numbers = [place.number for place in places if place.number is not None]
-    if not numbers:
-        return plain(places[0].rest) or "the model itself"
-    return plain(layers_named(numbers, places[0].inside))
+    return [(plain(places_named([place for place, _ in group])), sum(count for _, count in group)) for group in groups]
 
 
 def counts_sentence(report: ModelReport) -> str:
@@ -281,7 +270,7 @@ def _difference_sentence(group: Sequence[Difference]) -> str:
     there = [placed(*one) for one in group[0].others]
     verb = "differs" if len({place.number for place in here}) == 1 else "differ"
     step = f"{plain(first.step)} of {plain(first.operation)}" if first.operation else plain(first.step)
-    which = f"{_places_named(here)} {verb} from {_places_named(there)}"
+    which = f"{plain(places_named(here))} {verb} from {plain(places_named(there))}"
     known = f" (`{plain(first.suspects[0].name)}` does the same)" if first.suspects else ""
     return f"{which} in the {step}: {plain(group[0].own)}; there: {plain(group[0].usual)}{known}"
 

@@ -14,7 +14,7 @@ from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.run.checking_models import check_model, checked
-from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
+from veriformer.conformance_tests.run.demands import Demands
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Pace, Progress
@@ -53,7 +53,7 @@ def check(
     operation: str | None = None,
     framework: str | None = None,
     layers_alike: bool = False,
-    judged_at_least: float = NOTHING_DEMANDED.judged_at_least,
+    judged_at_least: float | None = None,
 ) -> Report:
     """Check an implementation against the laws, or a whole model against what it is, and return a report.
 

@@ -57,7 +57,7 @@ def check_model(
         # They import the families and the laws of all operations, which a model that cannot be recorded does without.
         from veriformer.conformance_tests.run.model_laws import judged
 
-        recognition, doubts = _recognised(session, seed, layers_alike=demands.layers_alike)
+        recognition, doubts = recognised_in(session, seed, layers_alike=demands.layers_alike)
         printed = session.printed() or written.getvalue()
         laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
     notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
@@ -73,7 +73,7 @@ def check_model(
     )
 
 
-def _recognised(session: Session, seed: int, *, layers_alike: bool) -> tuple[Recognition, tuple[str, ...]]:
+def recognised_in(session: Session, seed: int, *, layers_alike: bool = False) -> tuple[Recognition, tuple[str, ...]]:
     """Return what a model was read as, and sentences about how, and about departures that a second run does not show.
 
     Only a model that departs, or of which layers differ, is run again, with other weights and inputs.

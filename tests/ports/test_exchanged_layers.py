@@ -42,3 +42,10 @@ def test_a_layer_twice_is_no_exchange(ported: Any) -> None:
     found = ported(change)
     assert found.verdict == "differ"
     assert "layers exchanged" not in {one.cause.name for one in found.differences}
+
+
+def test_what_else_differs_in_exchanged_layers_is_not_lost(ported: Any) -> None:
+    found = ported(exchange, eps=1e-3)
+    names = [one.cause.name for one in found.differences]
+    assert names.count("layers exchanged") == 1
+    assert "norm_eps_value_mismatch" in names, names

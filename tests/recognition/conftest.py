@@ -20,6 +20,7 @@ from veriformer.conformance_tests.recognition.sites import find_sites
 from veriformer.conformance_tests.recognition.streams import Place, Streams
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer, Sublayers
 
+KINDS = Path(__file__).with_name("kinds")
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
@@ -28,6 +29,23 @@ def _streams(trace: Trace, batch: int) -> Streams:
     maps = Maps(flow)
     reader = Reader(flow, maps, find_sites(flow, maps, batch))
     return Streams(reader, Sublayers(flow, maps, reader))
+
+
+@pytest.fixture(scope="module")
+def kind() -> Iterator[Callable[[str], ModuleType]]:
+    """Return a function that imports a file of `kinds`, whose files import each other."""
+    before = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(KINDS))
+
+        def imported(name: str) -> ModuleType:
+            __import__(name)
+            return sys.modules[name]
+
+        yield imported
+    for name in set(sys.modules) - before:
+        if (KINDS / f"{name}.py").exists():
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

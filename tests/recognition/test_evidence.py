@@ -6,8 +6,7 @@ The models are in `kinds`, one file for each kind of thing that was once judged 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,23 +23,6 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 torch = pytest.importorskip("torch")
 
 KINDS = Path(__file__).with_name("kinds")
-
-
-@pytest.fixture(scope="module")
-def kind() -> Iterator[Callable[[str], ModuleType]]:
-    """Return a function that imports a file of `kinds`, whose files import each other."""
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(KINDS))
-
-        def imported(name: str) -> ModuleType:
-            __import__(name)
-            return sys.modules[name]
-
-        yield imported
-    for name in set(sys.modules) - before:
-        if (KINDS / f"{name}.py").exists():
-            del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -14,18 +12,10 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 
 torch = pytest.importorskip("torch")
 
-KINDS = Path(__file__).with_name("kinds")
-
 
 @pytest.fixture(scope="module")
-def differing() -> Iterator[ModuleType]:
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(KINDS))
-        yield __import__("differing")
-    for name in set(sys.modules) - before:
-        if (KINDS / f"{name}.py").exists():
-            del sys.modules[name]
+def differing(kind: Callable[[str], ModuleType]) -> ModuleType:
+    return kind("differing")
 
 
 def checked(differing: ModuleType, name: str, *, layers_alike: bool = False, **arguments: int) -> ModelReport:
@@ -75,3 +65,9 @@ def test_it_departs_where_layers_are_meant_to_be_alike(differing: ModuleType) ->
 def test_a_mistake_in_one_layer_is_no_statement(differing: ModuleType) -> None:
     report = checked(differing, "one_without_residual")
     assert [one.suspects[0].name for one in report.departures] == ["residual_missing"]
+
+
+def test_what_comes_back_in_turns_is_stated_too(differing: ModuleType) -> None:
+    report = checked(differing, "in_turns")
+    assert report.departures == ()
+    assert any("no norm" in sentence for sentence in difference_sentences(report)), difference_sentences(report)

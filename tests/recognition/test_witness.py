@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,18 +17,10 @@ from veriformer.conformance_tests.recognition.recognise import recognise
 
 torch = pytest.importorskip("torch")
 
-KINDS = Path(__file__).with_name("kinds")
-
 
 @pytest.fixture(scope="module")
-def stated() -> Iterator[ModuleType]:
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(KINDS))
-        yield __import__("stated")
-    for name in set(sys.modules) - before:
-        if (KINDS / f"{name}.py").exists():
-            del sys.modules[name]
+def stated(kind: Callable[[str], ModuleType]) -> ModuleType:
+    return kind("stated")
 
 
 def found(model: Any) -> Recognition:
@@ -59,15 +50,16 @@ def test_what_is_stated_and_done_is_said(stated: ModuleType) -> None:
 )
 def test_what_is_stated_and_not_done_departs(stated: ModuleType, named: str, value: Any, sentence: str) -> None:
     recognition = found(stated.with_names(**{named: value}))
-    assert [one.sentence for one in recognition.departures] == [sentence]
+    said = f"the configuration says that {sentence}"
+    assert [one.sentence for one in recognition.departures] == [said]
     nested = found(stated.with_a_dictionary(**{named: value}))
-    assert [one.sentence for one in nested.departures] == [sentence.replace("config.", "config.text_config.", 1)]
+    assert [one.sentence for one in nested.departures] == [said.replace("config.", "config.text_config.", 1)]
 
 
 def test_arguments_that_a_model_keeps_are_a_configuration(stated: ModuleType) -> None:
     assert found(stated.KeepsItsArguments()).departures == ()
     (departure,) = found(stated.KeepsItsArguments(rope_theta=500000.0)).departures
-    assert departure.sentence.startswith("rope_theta is 500000, and")
+    assert departure.sentence.startswith("the configuration says that rope_theta is 500000, and")
     assert departure.suspects[0].name == "rope_theta_ignored"
 
 

@@ -203,3 +203,23 @@ def test_an_attention_of_equal_lengths_is_not_accused_for_rows_that_see_no_key(l
     report = check(loaded(attention(mask=mask)), laws=["attention.mask.*", "attention_backward.mask.*"])
     assert report.exit_status == 0, report.text()
     assert report.conventions["empty_row"] == "nan"
+
+
+@pytest.mark.parametrize("diagonal", [1, 0])
+def test_a_causal_flag_that_works_for_equal_lengths_alone_is_judged(loaded, attention, diagonal):
+    mask = f"""t = scores.shape[-1]
+    scores = scores.masked_fill(torch.ones(t, t, dtype=torch.bool).triu({diagonal}), -math.inf) if causal else scores"""
+    found = loaded(attention(signature="q, k, v, causal=False", mask=mask))
+    assert "is_causal" in found.features("scaled_dot_product_attention")
+    report = check(found, laws=["attention.causal.*"])
+    assert report.counts["passed"] + report.counts["failed"] == 3
+    assert report.exit_status == (0 if diagonal else 1)
+    if not diagonal:
+        assert [one.suspects[0].mistakes for one in report.diagnoses] == [("causal_mask_excludes_self",)]
+
+
+def test_a_keyword_that_no_call_answers_to_is_named(loaded, attention):
+    text = attention(signature="q, k, v, causal=False", mask="assert not causal, 'not written yet'")
+    found = loaded(text)
+    assert "is_causal" not in found.features("scaled_dot_product_attention")
+    assert "`causal` not given" in found.notices[0]

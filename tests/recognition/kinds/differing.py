@@ -55,3 +55,17 @@ class WithoutResidual(Block):
     def forward(self, x):
         x = x + self.attention(self.norm1(x))
         return self.network(self.norm2(x))
+
+
+class WithANormBehind(Block):
+    def __init__(self):
+        super().__init__()
+        self.behind = nn.LayerNorm(WIDTH)
+
+    def forward(self, x):
+        return self.behind(super().forward(x))
+
+
+def in_turns():
+    kinds = iter([Block, WithANormBehind] * 2)
+    return Decoder(lambda: next(kinds)(), layers=4)

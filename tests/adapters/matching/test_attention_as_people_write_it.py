@@ -211,8 +211,8 @@ def test_a_causal_flag_that_works_for_equal_lengths_alone_is_judged(loaded, atte
     scores = scores.masked_fill(torch.ones(t, t, dtype=torch.bool).triu({diagonal}), -math.inf) if causal else scores"""
     found = loaded(attention(signature="q, k, v, causal=False", mask=mask))
     assert "is_causal" in found.features("scaled_dot_product_attention")
-    report = check(found, laws=["attention.causal.*"])
-    assert report.counts["passed"] + report.counts["failed"] == 3
+    report = check(found)
+    assert sum(one.law.id.startswith("attention.causal.") and one.cases > 0 for one in report.results) == 3
     assert report.exit_status == (0 if diagonal else 1)
     if not diagonal:
         assert [one.suspects[0].mistakes for one in report.diagnoses] == [("causal_mask_excludes_self",)]

@@ -6,13 +6,14 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.weights import Array, is_floating
+from veriformer.adapters.capture.widths import of_wanted_width
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import location
 
@@ -30,6 +31,7 @@ _SIDES = (32, 28, 224)
 # A table with more rows is rather a vocabulary.
 _MOST_PATCHES = 1300
 _MOST_LISTED = 6
+_MOST_ADJUSTED = 24
 
 _TABLE = re.compile(r"emb|wte|tok|vocab|word|table|shared", re.IGNORECASE)
 _POSITION_TABLE = re.compile(r"pos|wpe", re.IGNORECASE)
@@ -116,16 +118,39 @@ def _lengths_within(shapes: Mapping[str, Shape]) -> list[int]:
 
 
 def first_that_runs(candidates: Iterable[Candidate], run: Callable[[Candidate], Result]) -> tuple[Candidate, Result]:
-    """Return the first candidate that `run` takes, with what it returned; NoInputsFit where none does."""
+    """Return the first candidate that `run` takes, with what it returned; NoInputsFit where none does.
+
+    Where none does, vectors of the widths that the exceptions ask for are tried.
+    """
     raised: list[tuple[str, str]] = []
-    for candidate in candidates:
+    adjusted: dict[str, Candidate] = {}
+    for candidate in chain(candidates, _each_as_it_comes(adjusted)):
         try:
             return candidate, run(candidate)
         except MemoryError:
             raise
         except Exception as error:
             raised.append((candidate.description, f"{describe(error)}{location(error)}"))
+            adjusted |= {one.description: one for one in _of_wanted_width(candidate, str(error))} | adjusted
     raise NoInputsFit(_none_fits(raised))
+
+
+def _each_as_it_comes(waiting: Mapping[str, Candidate]) -> Iterator[Candidate]:
+    """Yield what waits, and what is added meanwhile, up to a number."""
+    tried: set[str] = set()
+    while len(tried) < _MOST_ADJUSTED:
+        one = next((one for name, one in waiting.items() if name not in tried), None)
+        if one is None:
+            return
+        tried.add(one.description)
+        yield one
+
+
+def _of_wanted_width(candidate: Candidate, message: str) -> Iterator[Candidate]:
+    array = candidate.arguments[0] if len(candidate.arguments) == 1 else None
+    if isinstance(array, np.ndarray):
+        for vectors in of_wanted_width(array, message):
+            yield replace(candidate, description=f"floats {vectors.shape}", arguments=(vectors,))
 
 
 def _none_fits(raised: Sequence[tuple[str, str]]) -> str:

@@ -117,11 +117,26 @@ def _of_columns(flow: Flow, reading: AttentionReading, operands: Mapping[str, Op
     offsets = {role: -1 if split is None else split.offset for role, split in splits.items()}
     if len({one.step for one in maps.values()}) == len(_ROLES) or min(offsets.values()) < 0:
         return
-    first = reading.sublayer.entries[0].step
-    at = {role: (maps[role].step - first, offsets[role]) for role in _ROLES}
+    order = sorted({one.step for one in maps.values()})
+    widths = {role: flow.shape(maps[role].output)[-1] for role in _ROLES}
+    # Layers of several widths have the same order, in columns of their own.
+    at = {role: (order.index(maps[role].step), offsets[role] / widths[role]) for role in _ROLES}
     words = ", ".join(f"{role} from column {offsets[role]}" for role in _ROLES)
     all_differ = len(set(at.values())) == len(at)
-    yield Aspect("columns", "query", tuple(at.items()), words, maps["query"].step, _EXCHANGED, rank=int(all_differ))
+    order_of = _in_order(tuple(at.items()))
+    yield Aspect(
+        "columns",
+        "query",
+        tuple(at.items()),
+        words,
+        maps["query"].step,
+        lambda usual: "" if all_differ and isinstance(usual, tuple) and order_of == _in_order(usual) else _EXCHANGED,
+        rank=int(all_differ),
+    )
+
+
+def _in_order(at: tuple[tuple[str, tuple[int, float]], ...]) -> list[str]:
+    return [role for role, _ in sorted(at, key=lambda one: one[1])]
 
 
 _EXCHANGED = "projections=queries_and_keys_exchanged"

@@ -13,6 +13,7 @@ from veriformer.conformance_tests.recognition.attention_aspects import (
     same_for_all_queries,
     scale_mistake,
 )
+from veriformer.conformance_tests.recognition.attention_words import only_seen_token
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.biases import bias_mistakes
 from veriformer.conformance_tests.recognition.core import Heads, Setting, masked_causally
@@ -96,6 +97,12 @@ def _of_core(
             yield from _of_finite_fills(reading, others)
         return
     yield from _of_scale(flow, reading, unscaled=unscaled, d_model=d_model)
+    token = only_seen_token(flow, setting)
+    if token is not None:
+        sentence = f"each query sees the keys of token {token} alone, and those of all others are hidden from it"
+        place = min(site.steps[0] + 1, site.steps[-1])
+        yield Suspicion("mask", place, sentence, (suspected("mask_polarity_inverted"),))
+        return
     if setting.pattern == "masked" and setting.mask is not None and not same_for_all_queries(setting.mask):
         plain = replace(setting, mask=None)
         of_others = [replace(plain, window=one.window, is_causal=one.is_causal) for one in others]

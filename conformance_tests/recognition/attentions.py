@@ -53,9 +53,9 @@ def read_attention(flow: Flow, sublayer: AttentionSublayer, others: Sequence[Set
         sublayer = replace(sublayer, sites=sublayer.sites[:1])
     query, key, value = (_operand(flow, sublayer, role) for role in ("query", "key", "value"))
     otherwise = sublayer.sites[0].otherwise
-    if not query.understood and otherwise is not None and len(sublayer.sites) == 1 and is_whole:
+    if not _cut_by_columns(query) and otherwise is not None and len(sublayer.sites) == 1 and is_whole:
         other = replace(sublayer, sites=(otherwise,))
-        if _operand(flow, other, "query").understood:
+        if _cut_by_columns(_operand(flow, other, "query")):
             return read_attention(flow, other, others)
     output = np.concatenate([site.output for site in sublayer.sites], axis=1)
     site = sublayer.sites[0] if len(sublayer.sites) == 1 else _joined(sublayer)
@@ -65,6 +65,11 @@ def read_attention(flow: Flow, sublayer: AttentionSublayer, others: Sequence[Set
     if is_whole and _groups_fit(query, key, value):
         setting = next((one for one in settings_of(flow, site, heads, others) if fits(heads, one)), None)
     return AttentionReading(sublayer, query, key, value, heads, setting, _merge(flow, sublayer, output), site.weights)
+
+
+def _cut_by_columns(operand: Operand) -> bool:
+    """Return whether the way from the projection to the product is known, and each head has columns of its own."""
+    return operand.understood and operand.split is not None and operand.split.columns is not None
 
 
 def _groups_fit(query: Operand, key: Operand, value: Operand) -> bool:

@@ -342,7 +342,8 @@ def _head_columns(flow: Flow, reading: AttentionReading, one: LinearMap, place: 
 def _longest(model: ModelReading, layered: Layered) -> int:
     """Return the largest length that a model is known to take: the rows of its learned positions, else the pass's."""
     rows = [_rows_of_positions(model, one) for stack, one in model.embeddings if stack == layered.stack]
-    return max((model.length(), *(count for count in rows if count is not None)))
+    own = layered.attention.heads.query.shape[2] if layered.attention is not None else model.length()
+    return max((own, *(count for count in rows if count is not None)))
 
 
 def _rows_of_positions(model: ModelReading, embedding: Embedding) -> int | None:

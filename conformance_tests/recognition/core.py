@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
 from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.sites import Site
+from veriformer.conformance_tests.recognition.tracking import carried
 
 # Logits below this, added to others, hide a key: fills such as −1e4, −1e9, and the least number of a dtype.
 _HIDING = -5e3
@@ -237,6 +238,27 @@ def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Arr
                     yield cleared, table
                     # Products and bias are multiplied by the scale together.
                     yield from ((factor * cleared, table) for factor in _factors(flow, site))
+    yield from _sum_of_tables(flow, site)
+
+
+def _sum_of_tables(flow: Flow, site: Site) -> Iterator[tuple[Array, int]]:
+    """Yield the sum of all fixed tables that are added on the way, each where it is added, as masks of windows are."""
+    if site.logits_value is None or site.weights_value is None or site.order is None:
+        return
+    total, tables = np.zeros(site.order.shape), list[int]()
+    for index in flow.between(site.logits_value, site.weights_value):
+        step = flow.steps[index]
+        fixed = [one for one in step.operands if flow.is_fixed(one) and flow.array(one).ndim > 1]
+        if step.kind != Kind.ADDITION or len(fixed) != 1 or flow.array(fixed[0]).dtype.kind != "f":
+            continue
+        moved = carried(flow, step.results[0], site.weights_value)
+        if moved is None or (moved < 0).any():
+            return
+        total += np.broadcast_to(flow.array(fixed[0]), flow.shape(step.results[0])).ravel()[moved.ravel()[site.order]]
+        tables.append(fixed[0])
+    cleared = np.where(total > _HIDING, total, 0.0)
+    if np.any(cleared):
+        yield cleared, next((one for one in tables if flow.depends_on_parameters(one)), tables[0])
 
 
 def _tables(flow: Flow, one: int, shape: tuple[int, ...]) -> Iterator[tuple[int, Array]]:

@@ -76,7 +76,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
             for expert in mixture.members:
                 # Which rows each expert gets.
                 understood.update(_behind(model, expert.place.sublayer.entry.input))
-    for output in model.trace.outputs:
+    for output in (*model.trace.outputs, *model.ends_of_memories):
         read = model.at_root(model.reader.read(output))
         if isinstance(read, Norm) and read.kind != "norm":
             understood.update(_behind(model, read.value))

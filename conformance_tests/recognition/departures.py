@@ -20,6 +20,7 @@ from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
 )
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, module_around, path_of_maps
+from veriformer.conformance_tests.recognition.returning import returning_mistakes
 from veriformer.conformance_tests.recognition.siblings import odd_layers
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -101,6 +102,7 @@ def found_in(model: ModelReading) -> Found:
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
     if not one.is_expert:
         yield from place_mistakes(model.flow, one.place, model.streams.places)
+        yield from returning_mistakes(model.flow, one.place)
     if one.attention is not None:
         yield from argument_mistakes(model.flow, one.attention)
         yield from attention_mistakes(

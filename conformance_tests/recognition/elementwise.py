@@ -21,12 +21,21 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
 
 
+def _erf_in_five_terms(x: Array) -> Array:
+    """Return the error function as Abramowitz and Stegun 7.1.26 approximate it, which code without SciPy often has."""
+    t = 1.0 / (1.0 + 0.3275911 * np.abs(x))
+    terms = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+    polynomial = np.polyval((*terms, 0.0), t)
+    return np.asarray(np.sign(x) * (1.0 - polynomial * np.exp(-(x**2))))
+
+
 ACTIVATIONS: Mapping[str, Function] = MappingProxyType(
     {
         "relu": lambda x: np.maximum(x, 0.0),
         "gelu": lambda x: reference.gelu(x, "erf"),
         "gelu_tanh": lambda x: reference.gelu(x, "tanh"),
         "gelu_sigmoid": lambda x: reference.gelu(x, "sigmoid"),
+        "gelu_erf_in_five_terms": lambda x: 0.5 * x * (1.0 + _erf_in_five_terms(x / np.sqrt(2.0))),
         "silu": reference.silu,
         "tanh": np.tanh,
         "sigmoid": _sigmoid,

@@ -13,6 +13,7 @@ from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Output, Scaled, Sum
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, named
+from veriformer.conformance_tests.recognition.patches import NO_PATCHES, patch_words
 from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, of_named, suspected
 from veriformer.conformance_tests.recognition.tracking import places
@@ -157,10 +158,9 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
 
 
 def _first_row(rows: Array, table: Array) -> int | None:
-    for start in range(min(4, len(rows) - len(table) + 1)):
-        if np.array_equal(rows[start : start + len(table)], table):
-            return start
-    return None
+    last = len(rows) - len(table)
+    starts = np.flatnonzero((rows[: last + 1] == table[0]).all(axis=-1)) if last >= 0 and len(table) else ()
+    return next((int(start) for start in starts if np.array_equal(rows[start : start + len(table)], table)), None)
 
 
 def _sinusoids(length: int, width: int, layout: str) -> Array | None:
@@ -212,8 +212,13 @@ def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int)
 
 
 def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspicion]:
-    """Yield that a convolution's channels, which come before its positions, are cut into vectors of both."""
+    """Yield that an image is cut into no patches, or that vectors mix the channels of several of its patches."""
     maps = [leaf.map for term in embedding.terms for leaf in leaves(term) if isinstance(leaf, Output)]
+    for one in maps:
+        if patch_words(flow, one) == NO_PATCHES:
+            sentence = "the image is cut into pieces that are no patches: axes are not exchanged"
+            path = one.names[0].rpartition(".")[0] if one.names else ""
+            yield Suspicion("embedding", one.step, sentence, (), path)
     behind = {value for term in embedding.terms if term.value >= 0 for value in flow.ancestors(term.value)}
     for one in maps:
         shape = flow.shape(one.output)

@@ -23,6 +23,7 @@ from veriformer.conformance_tests.recognition.networks import (
 from veriformer.conformance_tests.recognition.paths import path_of_maps
 from veriformer.conformance_tests.recognition.products_by_head import with_whole_products
 from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.repetitions import with_each_once
 from veriformer.conformance_tests.recognition.sites import find_sites
 from veriformer.conformance_tests.recognition.streams import Place, Streams, leaves
 from veriformer.conformance_tests.recognition.sublayers import (
@@ -39,7 +40,7 @@ class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = with_whole_products(with_sums(trace))
+        self.trace = with_whole_products(with_sums(with_each_once(trace)))
         self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
@@ -222,6 +223,13 @@ class ModelReading:
         last = max((one.first_step for one in self.layered), default=-1)
         return tuple(one for one in self.sublayers.others if one.step > last)
 
+    @cached_property
+    def ends_of_memories(self) -> tuple[int, ...]:
+        """The values that attentions across read their keys from: where the stream of an encoder ends."""
+        across = (one.attention for one in self.readings if one.kind == "cross_attention" and one.attention is not None)
+        sublayers = [attention.sublayer for attention in across]
+        return tuple(dict.fromkeys(self.flow.source(one.reading(one.key[0]).input) for one in sublayers))
+
     def is_last(self, one: Layered) -> bool:
         """Return whether a sublayer is the last of its stack, or parallel to it."""
         same = [other for other in self.layered if other.stack == one.stack]
@@ -258,10 +266,9 @@ class ModelReading:
         return self.flow.array(self.trace.parameters[name]).ndim == 1
 
     def length(self) -> int:
-        """Return the number of queries of the first attention."""
-        return (
-            int(self.readings[0].attention.heads.query.shape[2]) if self.readings and self.readings[0].attention else 1
-        )
+        """Return the number of queries of the first attention, 1 without any."""
+        attentions = (one.attention for one in self.readings if one.attention is not None)
+        return next((int(one.heads.query.shape[2]) for one in attentions), 1)
 
     def at_root(self, expression: Expression) -> Expression:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""

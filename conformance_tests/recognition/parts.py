@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.core.text import counted
-from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation
+from veriformer.conformance_tests.recognition.attention_words import attention_words
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
+    Positions,
     positions_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading
+from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
+from veriformer.conformance_tests.recognition.pooling import pooled_words
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
@@ -35,6 +38,8 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         if one.is_judged and not one.is_expert:
             yield from _norm_parts(model, one, departures)
         yield _part(model, one, departures)
+    for value in model.ends_of_memories:
+        yield from _final_norm(model, model.at_root(model.reader.read(value)), departures)
     for mixture in model.mixtures:
         yield _router_part(model, mixture, departures)
     # Without a sublayer, only the last map is known to be the end of anything.
@@ -57,13 +62,28 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     status = _status(path, None, {"embedding", "positions"}, departures)
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
     words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
+    if role == "input_projection":
+        words += filter(None, [patch_words(model.flow, one) for one in _maps_of(embedding)])
     if positions is not None:
         conventions["positions"] = positions.kind
-        words.append(f"{positions.kind} positions" + (f" ({positions.layout})" if positions.layout else ""))
+        words.append(_positions_in_words(embedding, positions))
+    if embedding.norm_of_tokens is not None:
+        words.append(f"{summary_of(embedding.norm_of_tokens)} of the tokens alone")
     if embedding.norm is not None:
         words.append(summary_of(embedding.norm))
     count = len(embedding.terms)
     yield Part(path, role or "embedding", None, ", ".join(words), conventions, status, count, count, place)
+
+
+def _positions_in_words(embedding: Embedding, positions: Positions) -> str:
+    layout = f" ({positions.layout})" if positions.layout else ""
+    start = f" from row {positions.start}" if positions.start else ""
+    together = f", times {embedding.outer:.4g} too" if embedding.outer != 1.0 else ""
+    return f"{positions.kind} positions{layout}{start}{together}"
+
+
+def _maps_of(embedding: Embedding) -> list[LinearMap]:
+    return [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
 
 
 def _beginning(model: ModelReading, embedding: Embedding) -> tuple[str, str, int]:
@@ -71,7 +91,7 @@ def _beginning(model: ModelReading, embedding: Embedding) -> tuple[str, str, int
     if embedding.tokens:
         place = min(one.lookup.step for one in embedding.tokens)
         return "token_embedding", model.path_of_embedding(embedding), place
-    maps = [one.map for term in embedding.terms for one in leaves(term) if isinstance(one, Output)]
+    maps = _maps_of(embedding)
     if maps:
         return "input_projection", path_of_maps(model.flow, maps), maps[0].step
     return "", "", 0
@@ -125,7 +145,7 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(model, one, departures, understood=understood)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {_activation_in_words(network)}"
+    words = f"{role}, {_activation_in_words(network)}{_beside(model, one)}"
     total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
 
@@ -141,10 +161,18 @@ def _activation_in_words(network: NetworkReading | None) -> str:
         return "activation not recognised"
     if network.activation == "":
         return "no activation"
-    if network.gate is None or network.up is None or not network.gate.limited:
+    if network.gate is None or network.up is None:
         return network.activation
     shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"
-    return f"clamped {network.activation}{shift}"
+    return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}"
+
+
+def _beside(model: ModelReading, one: Layered) -> str:
+    """Return that a network and an attention read the same stream and are added to it in one sum."""
+    same = (other for other in model.readings if (other.stack, other.layer) == (one.stack, one.layer))
+    total = one.place.result
+    beside = any(other.attention is not None and total is not None and other.place.result is total for other in same)
+    return ", parallel to the attention" if beside else ""
 
 
 def _sublayer_status(model: ModelReading, one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
@@ -179,13 +207,8 @@ def _attention_part(
     words = [role, counted(reading.head_count, "head") + (f" on {reading.group_count}" if grouped else "")]
     if one.kind == "cross_attention":
         words.insert(1, "across")
-    if reading.setting is not None:
-        words.append(reading.setting.pattern)
-        conventions["visible_keys"] = reading.setting.pattern
-        words += _unusual_scale(reading)
-    if reading.query.rotation is not None:
-        words.append(describe_rotation(reading.query.rotation))
-        conventions["rotary_pairing"] = reading.query.rotation.pairing
+    words += attention_words(model.flow, reading, model.batch)
+    conventions |= _attention_conventions(reading)
     fused = reading.sublayer.sites[0].weights is None
     steps = [operand.understood for operand in operands]
     steps += [reading.setting is not None] * (1 if fused else 3)
@@ -196,12 +219,19 @@ def _attention_part(
     )
 
 
-def _unusual_scale(reading: AttentionReading) -> list[str]:
-    """Return by what logits are multiplied where that is not 1/√D: a configuration may say so, or a mistake."""
-    setting, width = reading.setting, reading.heads.query.shape[-1]
-    if setting is None or setting.scale is None or abs(setting.scale * width**0.5 - 1.0) <= 1e-6:
-        return []
-    return [f"logits times {setting.scale:.4g} (1/√D is {width**-0.5:.4g})"]
+def _attention_conventions(reading: AttentionReading) -> dict[str, str | float | int | bool]:
+    """Return what an attention does by name, for readers that are programs."""
+    setting, rotation = reading.setting, reading.query.rotation
+    found: dict[str, str | float | int | bool] = {}
+    if setting is not None:
+        found["visible_keys"] = setting.pattern
+        if setting.window is not None and setting.window[0] is not None:
+            found["keys_before"] = setting.window[0]
+        if setting.softcap is not None:
+            found["softcap"] = setting.softcap
+    if rotation is not None:
+        found["rotary_pairing"] = rotation.pairing
+    return found
 
 
 def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departure]) -> Iterator[Part]:
@@ -213,7 +243,23 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
     if layer_in(path) is not None and _leads_to_a_map(model, one):
         yield Part(path, "unrecognised", layer_in(path), "linear map", {}, "unrecognised", 0, 1, one.step)
         return
-    yield Part(path, "unembedding", None, f"unembedding{tied}", {"tied": bool(tied)}, status, 1, 1, one.step)
+    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one)))
+    yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)
+
+
+def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
+    """Yield which positions the end of a model reads, and by what they are multiplied."""
+    words = pooled_words(model, one.input)
+    if words:
+        yield words
+        return
+    read: Expression = model.reader.read(one.input)
+    factor = 1.0
+    while isinstance(read, Scaled):
+        factor *= read.factor
+        read = read.of
+    if factor != 1.0:
+        yield f"of the stream times {factor:.4g}"
 
 
 def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
@@ -236,9 +282,16 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
     status = _status(path, None, {"final_norm"}, departures)
     place = model.flow.maker(read.value) or 0
     layer, words = None, summary_of(read)
-    last = model.readings[-1] if model.readings else None
-    if last is not None and any(one.place.after is not None for one in model.readings):
+    last = _before(model, read)
+    if last is not None and any(one.place.after is not None for one in model.readings if one.stack == last.stack):
         # After the last sublayer of a post-norm model stands its own norm, and no further one.
         layer, words = last.layer, f"{words}, after {last.kind}"
     conventions: dict[str, str | float | int | bool] = {} if read.eps is None else {"eps": read.eps}
     yield Part(path, read.kind, layer, words, conventions, status, int(read.kind != "norm"), 1, place)
+
+
+def _before(model: ModelReading, norm: Norm) -> Layered | None:
+    """Return the last sublayer before a norm that a stack ends with."""
+    inside = model.flow.ancestors(norm.value)
+    before = [one for one in model.readings if one.place.sublayer.exit.output in inside]
+    return before[-1] if before else None

@@ -24,7 +24,8 @@ class Site:
     that the model multiplied; the fields that end in `_value` are the values of the trace that hold them. `weights`
     (B, H, L, S) is None where the operation is fused. `otherwise` is the other reading where one axis holds heads and
     positions and their order is not known. `steps` are those from the first product to the last. `shifted` says that
-    some logits never become a weight, so that values are multiplied by the weights of other keys.
+    some logits never become a weight, so that values are multiplied by the weights of other keys. `order` (B, H, L, S)
+    is where each weight is among the numbers that `weights_value` holds.
     """
 
     query: Array
@@ -42,6 +43,7 @@ class Site:
     attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     otherwise: Site | None = None
     shifted: bool = False
+    order: Array | None = None
 
     @property
     def heads(self) -> int:
@@ -95,8 +97,26 @@ def _of_two_products(flow: Flow, maps: Maps, batch: int) -> Iterator[Site]:
                 order = _Order(samples_last=samples_are_last(flow, maps, first, batch))
                 site = _site(flow, first, last, value, batch, order)
                 if site is not None:
-                    yield site
+                    yield _with_windows(flow, maps, site, (first, last, value), batch, order)
                 break
+
+
+def _with_windows(
+    flow: Flow, maps: Maps, site: Site, products: tuple[int, int, int], batch: int, order: _Order
+) -> Site:
+    """Return an attention with its reading as one of windows, or of rows of an image, which are samples of their own.
+
+    They are cut into heads as such: a value between the projection and the product has more samples than the pass.
+    """
+    if site.otherwise is not None:
+        return site
+    near = flow.ancestors(site.query_value, stop=lambda one: one in maps.by_output)
+    counts = {flow.shape(one)[0] for one in near if len(flow.shape(one)) > 2}
+    for count in sorted(one for one in counts if one > batch and one % batch == 0):
+        other = _site_with(flow, *products, count, order)
+        if other is not None and other.query.shape[0] == count:
+            return replace(site, otherwise=other)
+    return site
 
 
 @dataclass(frozen=True)
@@ -146,6 +166,7 @@ def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int
     if at is None:
         return None
     weights = ends[place].ravel()[at]
+    numbered = np.arange(flow.array(weights_value).size).reshape(flow.shape(weights_value))
     # Hidden keys all have the weight 0, so that their places may be exchanged; the largest weight is where it says.
     largest = np.take_along_axis(at, weights.argmax(axis=-1)[..., None], -1)[..., 0]
     return Site(
@@ -162,6 +183,7 @@ def _site_with(flow: Flow, first: int, last: int, weights_value: int, batch: int
         logits_value,
         weights_value,
         shifted=shifted,
+        order=_turned(numbered, average, place).ravel()[at],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -117,21 +118,22 @@ class Sublayers:
             sources = [self._sources(site) for site in sites]
             query, key, value = (tuple(dict.fromkeys(m for source in sources for m in source[i])) for i in range(3))
             if query and key and value:
-                narrowing = {each: self._narrowing(each) for each in (*query, *key, *value)}
+                widths = {self.width, self.maps.width_out(one)}
+                narrowing = {each: self._narrowing(each, widths) for each in (*query, *key, *value)}
                 found.append(AttentionSublayer(sites, query, key, value, one, narrowing))
         return tuple(found)
 
-    def _narrowing(self, one: LinearMap) -> tuple[LinearMap, ...]:
-        """Return the maps before a projection, the first first, whose outputs are another width than the stream."""
+    def _narrowing(self, one: LinearMap, widths: AbstractSet[int]) -> tuple[LinearMap, ...]:
+        """Return the maps before a projection, the first first, whose outputs have none of the stream's widths."""
         read = self.reader.read(one.input)
         while isinstance(read, Norm | Taken):
             inner = [read.of] if isinstance(read, Norm) else [part for part in read.of if not isinstance(part, Fixed)]
             if len(inner) != 1:
                 return ()
             read = inner[0]
-        if not isinstance(read, Output) or self.maps.width_out(read.map) == self.width:
+        if not isinstance(read, Output) or self.maps.width_out(read.map) in widths:
             return ()
-        return (*self._narrowing(read.map), read.map)
+        return (*self._narrowing(read.map, widths), read.map)
 
     @cached_property
     def _leaving(self) -> list[tuple[LinearMap, tuple[Site, ...]]]:

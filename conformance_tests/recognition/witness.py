@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from veriformer.conformance_tests.recognition.agreement import DOUBLE
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -34,7 +36,7 @@ _ACTIVATIONS = {
     "swish": "silu",
     "swiglu": "silu",
 }
-_FORMS_OF_GELU = ("gelu", "gelu_tanh", "gelu_sigmoid")
+_FORMS_OF_GELU = ("gelu", "gelu_tanh", "gelu_sigmoid", "gelu_erf_in_five_terms")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,41 @@ def _heads(one: Layered) -> list[float | str]:
     return [one.attention.head_count] if one.attention is not None and one.attention.setting is not None else []
 
 
+def _groups(one: Layered) -> list[float | str]:
+    # One head of keys for all is what a switch may ask for, whatever the number beside it says.
+    known = one.attention is not None and one.attention.setting is not None and one.attention.group_count > 1
+    return [one.attention.group_count] if known and one.attention is not None else []
+
+
+def _windows(one: Layered) -> list[float | str]:
+    setting = one.attention.setting if one.attention is not None else None
+    left = setting.window[0] if setting is not None and setting.window is not None else None
+    return [] if left is None else [left + 1]
+
+
+def _is_window(stated: object, found: float | str) -> bool:
+    """Return whether a stated window is the number of keys that are seen, or of those before the query's own."""
+    return _is_near(stated, found) or (not isinstance(found, str) and _is_near(stated, found - 1))
+
+
+def _caps(one: Layered) -> list[float | str]:
+    """Return the cap of the logits in words; nothing where a cap could not be seen."""
+    reading = one.attention
+    if reading is None or reading.setting is None:
+        return []
+    if reading.setting.softcap is not None:
+        return [f"{_CAP}{reading.setting.softcap:g}"]
+    heads, scale = reading.heads, reading.setting.scale
+    key = np.repeat(heads.key, heads.query.shape[1] // heads.key.shape[1], axis=1)
+    logits = (scale or heads.query.shape[-1] ** -0.5) * (heads.query @ key.swapaxes(-1, -2))
+    return ["no cap"] if heads.unit <= DOUBLE and float(np.abs(logits).max(initial=0.0)) > 1.0 else []
+
+
+def _is_cap(stated: object, found: float | str) -> bool:
+    return isinstance(found, str) and found.startswith(_CAP) and _is_near(stated, float(found.removeprefix(_CAP)))
+
+
+_CAP = "the cap "
 _STATED = (
     Stated(
         re.compile(r"^(rope_theta|rope_base|rotary_base|rotary_emb_base)$"),
@@ -119,6 +156,33 @@ _STATED = (
         _heads,
         _is_near,
         "the queries are cut into {} heads",
+        "",
+    ),
+    Stated(
+        re.compile(r"^(num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads)$"),
+        "self_attention",
+        "key",
+        _groups,
+        _is_near,
+        "there are {} heads of keys",
+        "",
+    ),
+    Stated(
+        re.compile(r"^(sliding_window|sliding_window_size|attention_window|local_window|local_window_size)$"),
+        "self_attention",
+        "mask",
+        _windows,
+        _is_window,
+        "each query sees {} keys",
+        "",
+    ),
+    Stated(
+        re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap)$"),
+        "self_attention",
+        "logits",
+        _caps,
+        _is_cap,
+        "the logits of the attention have {}",
         "",
     ),
 )

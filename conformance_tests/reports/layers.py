@@ -13,9 +13,10 @@ from veriformer.conformance_tests.core.text import counted, first_few
 Item = TypeVar("Item")
 
 # A whole member of a path; one that ends a name, as in "h_3", or begins it; and one right behind the word for a layer.
-_WHOLE = re.compile(r"(?<![^./\[])(\d+)(?![^./\]])")
-_GLUED = re.compile(r"(?i)(?:block|layer)(\d+)(?!\d)")
-_NUMBER = re.compile(r"(?<![^._/\[])(\d+)(?![^._/\]])")
+# "03" counts no layers: nothing may write it as "3".
+_WHOLE = re.compile(r"(?<![^./\[])(0|[1-9]\d*)(?![^./\]])")
+_GLUED = re.compile(r"(?i)(?:block|layer)(0|[1-9]\d*)(?!\d)")
+_NUMBER = re.compile(r"(?<![^._/\[])(0|[1-9]\d*)(?![^._/\]])")
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}
 _MOST_RUNS = 6
 # The stem of a layer whose path has no number.

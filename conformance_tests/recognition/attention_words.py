@@ -1,0 +1,113 @@
+"""What an attention was found to be, in words: the keys that are seen, what logits and heads go through, its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation, same_for_all_queries
+from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.biases import bias_of, fills
+from veriformer.conformance_tests.recognition.core import Setting
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.operands import Operand
+
+_BIASES = {"alibi": "ALiBi", "buckets": "a bias by bucket of distance", "table": "a bias added to the logits"}
+# A bias below this leaves no key a weight that shows.
+_HIDDEN = -30.0
+_ROLES = ("query", "key", "value")
+
+
+def attention_words(flow: Flow, reading: AttentionReading, batch: int) -> Iterator[str]:
+    """Yield what an attention does otherwise than softmax(q kᵀ/√D) v over all keys, each in a few words.
+
+    `batch` is the number of samples of the pass; an attention of windows has more.
+    """
+    if (samples := len(reading.heads.query)) > batch > 0:
+        yield f"in {samples // batch} windows of {reading.heads.query.shape[2]} positions"
+    if reading.setting is not None:
+        yield _visible(flow, reading.setting)
+        yield from _logits(flow, reading, reading.setting)
+    yield from _norms(reading)
+    if reading.query.rotation is not None:
+        yield describe_rotation(reading.query.rotation)
+    yield from _projected(reading)
+
+
+def _visible(flow: Flow, setting: Setting) -> str:
+    """Return which keys a query sees, in words."""
+    if setting.window is not None:
+        left, right = setting.window
+        if right == 0 and left is not None:
+            return f"{setting.pattern} of {left + 1} keys"
+        return f"window of {left} keys before and {right} after" if left is not None and right is not None else "window"
+    token = hidden_token(flow, setting)
+    return setting.pattern if token is None else f"{setting.pattern}: keys of token {token} hidden"
+
+
+def hidden_token(flow: Flow, setting: Setting) -> int | None:
+    """Return the token whose keys a mask hides, those and no others; None where it hides other ones."""
+    parts = _tokens_by_visibility(flow, setting)
+    return None if parts is None or len(parts[1]) != 1 else int(parts[1][0])
+
+
+def only_seen_token(flow: Flow, setting: Setting) -> int | None:
+    """Return the token whose keys alone a mask lets through while it hides those of several others; None elsewhere."""
+    parts = _tokens_by_visibility(flow, setting)
+    return None if parts is None or len(parts[0]) != 1 or len(parts[1]) < 2 else int(parts[0][0])
+
+
+def _tokens_by_visibility(flow: Flow, setting: Setting) -> tuple[Array, Array] | None:
+    """Return the tokens whose keys are seen and those whose keys are hidden; None where some are both."""
+    mask = setting.mask
+    if mask is None or mask.ndim < 2 or not same_for_all_queries(mask):
+        return None
+    by_key = mask.reshape(len(mask), -1, *mask.shape[-2:])[:, 0, 0]
+    for tokens in (flow.array(one) for one in flow.trace.inputs):
+        if tokens.dtype.kind != "i" or tokens.shape != by_key.shape:
+            continue
+        # Where all keys of a sample are hidden, a finite fill leaves all visible.
+        mixed = by_key.any(axis=-1) & ~by_key.all(axis=-1)
+        seen, hidden = np.unique(tokens[mixed][by_key[mixed]]), np.unique(tokens[mixed][~by_key[mixed]])
+        if mixed.any() and not np.isin(seen, hidden).any():
+            return seen, hidden
+    return None
+
+
+def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator[str]:
+    """Yield the scale where it is not 1/√D, which a configuration may say, or a mistake; and what else logits get."""
+    width = reading.heads.query.shape[-1]
+    if setting.scale is not None and abs(setting.scale * width**0.5 - 1.0) > 1e-6:
+        yield f"logits times {setting.scale:.4g} (1/√D is {width**-0.5:.4g})"
+    if setting.softcap is not None:
+        yield f"logits capped at ±{setting.softcap:g}"
+    if setting.bias is not None and not fills(setting.bias) and (bias := bias_of(flow, reading)) is not None:
+        yield _BIASES[bias.kind] + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
+    if setting.sinks is not None:
+        yield "sinks"
+
+
+def _norms(reading: AttentionReading) -> Iterator[str]:
+    """Yield the norms of queries and keys."""
+    kinds = {role: getattr(reading, role).norm for role in _ROLES}
+    for kind in dict.fromkeys(norm.kind for norm in kinds.values() if norm is not None):
+        roles = [role for role, norm in kinds.items() if norm is not None and norm.kind == kind]
+        yield f"{kind} of {' and '.join(roles)}"
+
+
+def _projected(reading: AttentionReading) -> Iterator[str]:
+    """Yield the order in which one map gives queries, keys and values, where it gives several of them."""
+    steps: dict[int, list[str]] = {}
+    for role in _ROLES:
+        steps.setdefault(getattr(reading.sublayer, role)[0].step, []).append(role)
+    for roles in (roles for roles in steps.values() if len(roles) > 1):
+        operands = [getattr(reading, role) for role in roles]
+        if all(operand.split is not None and operand.split.columns is not None for operand in operands):
+            order = sorted(roles, key=lambda role: getattr(reading, role).split.offset)
+            by_head = " of each head" if any(map(_has_gaps, operands)) else ""
+            yield f"one map for {', '.join(order)}{by_head}"
+
+
+def _has_gaps(operand: Operand) -> bool:
+    return operand.split is not None and operand.split.layout == "blocks_with_gaps"

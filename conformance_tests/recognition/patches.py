@@ -1,0 +1,82 @@
+"""How an image is cut into the vectors that a model begins with: the shape of the patches, and their order."""
+
+from __future__ import annotations
+
+import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.tracking import places
+
+_IMAGE_AXES = 4
+# An image has no more channels than this, and more rows and columns.
+_MOST_CHANNELS = 4
+NO_PATCHES = "pieces of the image that are no patches"
+
+
+def patch_words(flow: Flow, one: LinearMap) -> str:
+    """Return the patches that a map reads in words; "" where it reads none, or they are no rectangles of one image."""
+    cells = _cells(flow, one)
+    if cells is None:
+        return _of_convolution(flow, one)
+    rows, columns = cells
+    heights, widths = np.ptp(rows, axis=-1) + 1, np.ptp(columns, axis=-1) + 1
+    if len(np.unique(heights)) > 1 or len(np.unique(widths)) > 1:
+        return NO_PATCHES
+    return f"patches of {heights[0]} × {widths[0]}, {_order(rows.min(axis=-1), columns.min(axis=-1))}"
+
+
+def _order(rows: Array, columns: Array) -> str:
+    """Return in which order patches come that begin at these rows and columns."""
+    starts = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    by_row = starts == sorted(starts)
+    by_column = starts == sorted(starts, key=lambda start: start[::-1])
+    return "row by row" if by_row else "column by column" if by_column else "in an order of their own"
+
+
+def _of_convolution(flow: Flow, one: LinearMap) -> str:
+    """Return the patches that a convolution reads, and in which order its positions become vectors."""
+    output = flow.array(one.output)
+    if output.ndim != _IMAGE_AXES or flow.array(one.input).ndim != _IMAGE_AXES:
+        return ""
+    for is_first in (True, False):
+        # (B, C, H, W) in PyTorch, (B, H, W, C) in JAX and Keras.
+        sizes = output.shape[2:] if is_first else output.shape[1:3]
+        width = output.shape[1 if is_first else 3]
+        image = flow.shape(one.input)[2:] if is_first else flow.shape(one.input)[1:3]
+        if any(size % count for size, count in zip(image, sizes, strict=True)):
+            continue
+        for value in flow.descendants(one.output):
+            array = flow.array(value)
+            if array.shape != (len(output), int(np.prod(sizes)), width) or (found := places(output, array)) is None:
+                continue
+            axes = np.unravel_index(found[0, :, 0], output.shape)
+            rows, columns = axes[2:] if is_first else axes[1:3]
+            patch = " × ".join(str(size // count) for size, count in zip(image, sizes, strict=True))
+            return f"patches of {patch}, {_order(rows, columns)}"
+    return ""
+
+
+def _cells(flow: Flow, one: LinearMap) -> tuple[Array, Array] | None:
+    """Return the row and the column of each pixel that each vector (tokens, numbers) of the first image holds."""
+    for value in flow.trace.inputs:
+        image = flow.array(value)
+        if image.ndim != _IMAGE_AXES or image.dtype.kind != "f":
+            continue
+        for patches in _cut_out(flow, one, image):
+            found = places(image, patches)
+            if found is None or found.size % (len(image)):
+                continue
+            first = found.reshape(len(image), -1)[0].reshape(-1, patches.shape[-1])
+            axes = np.unravel_index(first, image.shape)
+            if (axes[0] != 0).any() or len(first) < 2:
+                continue
+            is_first = image.shape[1] <= _MOST_CHANNELS < image.shape[-1]
+            return (axes[2], axes[3]) if is_first else (axes[1], axes[2])
+    return None
+
+
+def _cut_out(flow: Flow, one: LinearMap, image: Array) -> list[Array]:
+    """Return what a map reads, one vector for each token, if it has so many numbers as the image."""
+    array = flow.array(one.input)
+    return [array] if array.ndim > 1 and array.size == image.size and array.shape != image.shape else []

@@ -1,0 +1,104 @@
+"""What is said of a part that holds: windows, patches, pooling, padding; and what is astray in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.models import find_model
+from veriformer.conformance_tests.recognition.findings import Recognition
+from veriformer.conformance_tests.recognition.recognise import recognise
+
+torch = pytest.importorskip("torch")
+
+
+def found(model: Any, *inputs: Any) -> Recognition:
+    torch.manual_seed(0)
+    return recognise(recorded_pass(find_model(model, "model", inputs or None), inputs or None, seed=0).trace)
+
+
+def words(recognition: Recognition, role: str) -> list[str]:
+    return [part.summary for part in recognition.parts if part.role == role]
+
+
+def sentences(recognition: Recognition) -> set[str]:
+    return {one.sentence for one in recognition.departures}
+
+
+def test_windows_are_samples_of_their_own(kind: Callable[[str], ModuleType]) -> None:
+    windows = kind("windows")
+    recognition = found(windows.right(), windows.images())
+    assert recognition.departures == ()
+    attentions = words(recognition, "multi_head_attention")
+    assert all("4 heads, in 4 windows of 16 positions, every key" in one for one in attentions)
+    assert ["some keys hidden" in one for one in attentions] == [False, True]
+    assert words(recognition, "input_projection") == ["input_projection"]
+    assert words(recognition, "unembedding") == ["unembedding, of the mean over all positions"]
+
+
+@pytest.mark.parametrize("name", ("shifted_twice", "not_laid_back"))
+def test_what_comes_back_at_another_position_departs(kind: Callable[[str], ModuleType], name: str) -> None:
+    windows = kind("windows")
+    said = sentences(found(getattr(windows, name)(), windows.images()))
+    assert said == {"what the sublayer gives for a position is added to another position"}
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    (
+        ("by_squares", "patches of 3 × 3, row by row"),
+        ("by_squares_of_columns", "patches of 3 × 3, column by column"),
+    ),
+)
+def test_patches_and_their_order_are_said(kind: Callable[[str], ModuleType], cut: str, said: str) -> None:
+    ends = kind("ends")
+    recognition = found(ends.Encoder(getattr(ends, cut)), ends.images())
+    assert recognition.departures == ()
+    assert said in words(recognition, "input_projection")[0]
+
+
+def test_pieces_that_are_no_patches_depart(kind: Callable[[str], ModuleType]) -> None:
+    ends = kind("ends")
+    recognition = found(ends.Encoder(ends.as_they_lie), ends.images())
+    assert sentences(recognition) == {"the image is cut into pieces that are no patches: axes are not exchanged"}
+
+
+@pytest.mark.parametrize(
+    ("pooled", "said"),
+    (
+        ("first", "of position 0"),
+        ("last", "of the last position"),
+        ("mean", "of the mean over all positions"),
+        ("mean_before_norm", "of the mean over all positions before the norm"),
+        ("mean_without_first", "of the mean over the positions from 1"),
+    ),
+)
+def test_what_the_end_reads_is_said(kind: Callable[[str], ModuleType], pooled: str, said: str) -> None:
+    ends = kind("ends")
+    recognition = found(ends.Encoder(pooled=getattr(ends, pooled)), ends.images())
+    assert recognition.departures == ()
+    assert words(recognition, "unembedding") == [f"unembedding, {said}"]
+
+
+def test_the_token_that_a_mask_hides_is_said(kind: Callable[[str], ModuleType]) -> None:
+    ends = kind("ends")
+    recognition = found(ends.Padded(), ends.tokens())
+    assert recognition.departures == ()
+    (said,) = words(recognition, "multi_head_attention")
+    assert said.endswith("masked: keys of token 0 hidden, one map for query, key, value")
+
+
+def test_a_mask_that_shows_one_token_alone_departs(kind: Callable[[str], ModuleType]) -> None:
+    ends = kind("ends")
+    (departure,) = found(ends.Padded(inverted=True), ends.tokens()).departures
+    assert departure.suspects[0].name == "mask_polarity_inverted"
+    assert "keys of token 0 alone" in departure.sentence
+
+
+def test_a_norm_that_is_called_again_for_the_residual_is_one_norm(kind: Callable[[str], ModuleType]) -> None:
+    ends = kind("ends")
+    recognition = found(ends.normed_twice(), torch.randn(3, 11, 48))
+    assert {one.suspects[0].name for one in recognition.departures} == {"prenorm_residual_after_norm"}

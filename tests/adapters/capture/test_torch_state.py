@@ -223,7 +223,7 @@ def test_a_state_that_was_written_into_is_a_value_of_the_record():
             state[:, 1] = x.sum(-1)
             return x.exp(), state
 
-    trace = capture_model(Recurrent(), torch.randn(2, 5))
+    trace = capture_model(Recurrent(), torch.randn(2, 5), seed=1)
     assert [trace.values[one].array.shape for one in trace.outputs] == [(2, 5), (2, 3)]
     assert trace.values[trace.outputs[1]].array[:, 1].any()
 
@@ -231,5 +231,5 @@ def test_a_state_that_was_written_into_is_a_value_of_the_record():
 def test_the_row_of_padding_of_a_table_is_recorded():
     rows = torch.tensor([[1, 2]])
     tables = nn.Embedding(4, 3, padding_idx=0), nn.Embedding(4, 3)
-    found = [capture_model(table, rows).steps[0].attributes.get("padding_row") for table in tables]
+    found = [capture_model(table, rows, seed=1).steps[0].attributes.get("padding_row") for table in tables]
     assert found == [0, None]

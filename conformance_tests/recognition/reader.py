@@ -100,7 +100,8 @@ class Reader:
         return [one for one in floats if self.flow.depends_on_input(one)]
 
     def _taken(self, value: int, step: Step) -> Expression:
-        floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f"]
+        # What is joined with an array without numbers, as with an empty cache, is what it was.
+        floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f" and self.flow.array(one).size]
         parts = tuple(self.read(one) for one in floats)
         if parts and all(isinstance(part, Attended) for part in parts):
             return Attended(value, tuple(site for part in parts if isinstance(part, Attended) for site in part.sites))

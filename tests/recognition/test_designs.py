@@ -66,6 +66,16 @@ def test_global_tokens_may_serve_the_others_alone(designs: ModuleType) -> None:
     assert "sublayer_output_discarded" in slugs(found(designs.WithGlobals(used=False), tokens))
 
 
+def test_what_fills_up_a_block_is_no_padding_of_the_memory(designs: ModuleType) -> None:
+    tokens = torch.randint(0, 40, (2, 11)), torch.randint(0, 40, (2, 7))
+    assert found(designs.FilledUp(), tokens).departures == ()
+    assert slugs(found(designs.FilledUp(cut=False), tokens)) == {"padding_mask_ignored"}
+
+
+def test_norms_may_be_gated_and_queries_made_of_latents(designs: ModuleType) -> None:
+    assert found(designs.gated_norms()).departures == ()
+
+
 def test_a_head_may_have_a_norm_of_its_own(designs: ModuleType) -> None:
     assert found(designs.TwoNormsAtTheEnd()).departures == ()
 

@@ -1,6 +1,7 @@
 """Right models that do by design what is a mistake elsewhere, each beside a wrong one that it is told from."""
 
 import torch
+from decoded import Translator
 from small import HEADS, VOCABULARY, WIDTH, Attention, Block, Decoder, Gated, Stack
 from torch import nn
 
@@ -291,6 +292,81 @@ class ReadAsImage(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.neck(x.transpose(1, 2).unflatten(-1, (4, -1)) if self.convolved else x)
+
+
+class InBlocks(Attention):
+    """Attends to keys up to `count`, filled up to whole blocks, or not: the fill is hidden, and padding too."""
+
+    count = None
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        seen = (torch.arange(x.shape[1]) < self.count).expand(len(x), 1, 1, -1)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, seen)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class FilledUp(Translator):
+    """The encoder sees whole blocks and hides what fills the last one up, and the decoder is not handed that.
+
+    Without `cut`, the decoder sees what the encoder hides.
+    """
+
+    def __init__(self, cut=True, block=8):
+        super().__init__()
+        self.cut, self.block = cut, block
+        for one in self.encoder:
+            one.attention = InBlocks(causal=False)
+
+    def forward(self, source, target):
+        memory, x, count = self.source(source), self.target(target), source.shape[1]
+        memory = nn.functional.pad(memory, (0, 0, 0, -count % self.block))
+        for block in self.encoder:
+            block.attention.count = count
+            memory = block(memory)
+        for block in self.decoder:
+            x = block(x, memory[:, :count] if self.cut else memory)
+        return self.head(x)
+
+
+class GatedNorm(nn.Module):
+    """A.X K2: a narrow network gates what a norm gives."""
+
+    def __init__(self, narrow=16):
+        super().__init__()
+        self.norm = nn.RMSNorm(WIDTH, eps=1e-6)
+        self.first, self.second = nn.Linear(WIDTH, narrow, bias=False), nn.Linear(narrow, WIDTH, bias=False)
+
+    def forward(self, x):
+        x = self.norm(x)
+        return x * self.second(nn.functional.silu(self.first(x))).sigmoid()
+
+
+class Latents(nn.Module):
+    """Queries of a latent and of the norm of it side by side, keys and values of another latent."""
+
+    def __init__(self, narrow=16, turned=4):
+        super().__init__()
+        part = WIDTH // HEADS
+        self.narrow, self.turned, self.part = narrow, turned, part
+        self.q_a, self.q_norm = nn.Linear(WIDTH, narrow, bias=False), nn.RMSNorm(narrow, eps=1e-6)
+        self.q_b = nn.Linear(2 * narrow, HEADS * (part + turned), bias=False)
+        self.kv_a, self.kv_norm = nn.Linear(WIDTH, narrow + turned, bias=False), nn.RMSNorm(narrow, eps=1e-6)
+        self.kv_b, self.out = nn.Linear(narrow, HEADS * 2 * part, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
+
+    def forward(self, x):
+        a = self.q_a(x)
+        q = self.q_b(torch.cat([self.q_norm(a), a], -1)).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        c, r = self.kv_a(x).split([self.narrow, self.turned], -1)
+        k, v = self.kv_b(self.kv_norm(c)).unflatten(-1, (HEADS, -1)).transpose(1, 2).chunk(2, -1)
+        r = _forwards(r.unsqueeze(1)).expand(-1, HEADS, -1, -1)
+        q = torch.cat([q[..., : self.part], _forwards(q[..., self.part :])], -1)
+        y = nn.functional.scaled_dot_product_attention(q, torch.cat([k, r], -1), v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+def gated_norms():
+    return Decoder(lambda: Block(attention=Latents, norm=GatedNorm))
 
 
 # --- positions, and what is drawn -------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def _of_shared_columns(flow: Flow, reading: AttentionReading) -> Iterator[Suspic
         yield Suspicion("attention_output", exit_map.step, sentence, ())
 
 
-def _are_shared_on_purpose(reading: AttentionReading, columns: Mapping[str, tuple[Hashable, ...] | None]) -> bool:
+def _are_shared_on_purpose(reading: AttentionReading, columns: Mapping[StepName, tuple[Hashable, ...] | None]) -> bool:
     """Return whether keys are the queries brought to one length, as in Reformer (Kitaev et al. 2020), section 2.
 
     Who writes a norm for the keys alone does not confuse them with the queries.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType, MappingProxyType
 from typing import Any
@@ -225,16 +225,21 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         dtype = next((leaf.dtype for leaf in returned if leaf.is_floating_point()), torch.float64)
         if not floating:
             raise ValueError("the model computed nothing with tensors; hand over a model that returns a tensor")
+        # A state that was written into has a new content, which becomes a value of the record here.
+        given, returned_values = map(self._indices_of, (_tensor_leaves((inputs, keywords)), returned))
         return Trace(
             framework="torch",
             dtype=str(dtype).removeprefix("torch."),
             values=tuple(self.values),
             steps=tuple(self.steps),
-            inputs=tuple(self.index_of(leaf) for leaf in _tensor_leaves((inputs, keywords))),
-            outputs=tuple(self.index_of(leaf) for leaf in returned),
+            inputs=given,
+            outputs=returned_values,
             modules=MappingProxyType(self.modules),
             opaque=MappingProxyType(_opaque(self.modules)),
         )
+
+    def _indices_of(self, tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:
+        return tuple(map(self.index_of, tensors))
 
 
 def _opaque(modules: Mapping[str, str]) -> dict[str, str]:
@@ -303,6 +308,8 @@ def _attributes(
 ) -> Mapping[str, Any]:
     if name in _PRODUCTS and len(operands) >= 2:
         return MappingProxyType(_axes(name, operands, values))
+    if name in _LOOKUPS and len(args) > len(("table", "rows")) and args[2] >= 0:
+        return MappingProxyType({"padding_row": args[2]})
     if name not in _ATTENTIONS:
         return MappingProxyType({})
     given = {**dict(zip(_ATTENTION_ARGUMENTS[name], args[3:], strict=False)), **keywords}

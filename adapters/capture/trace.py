@@ -52,9 +52,10 @@ class Step:
     `module` is the path of the innermost module that was running ("" outside of all, or where the framework has no
     modules). `file` and `line` are the user's code, not the framework's; "" and 0 where the framework does not tell.
     `attributes` holds what a reader needs of the operation's other arguments: `is_causal` and `scale` of a fused
-    attention; of a contraction of two operands `factors`, their places among the operands, `contracted`, the axes of
-    each that are summed over, and `parallel`, the axes of each that go through the operation side by side. Its result
-    has the parallel axes first, then those of the first factor, then those of the second, as XLA's dot_general.
+    attention; `padding_row` of a lookup, the row that is declared to stand for padding; of a contraction of two
+    operands `factors`, their places among the operands, `contracted`, the axes of each that are summed over, and
+    `parallel`, the axes of each that go through the operation side by side. Its result has the parallel axes first,
+    then those of the first factor, then those of the second, as XLA's dot_general.
     """
 
     operation: str

@@ -190,6 +190,8 @@ def _turned_otherwise(own: tuple[object, ...], usual: Hashable) -> str:
     """Return the mistake that a rotation is, where the other layers have the usual one."""
     if not isinstance(usual, tuple) or own[0] != usual[0]:
         return "rope_interleaved_vs_half"
+    if own[-1] != usual[-1]:
+        return "rope_sign_flipped"
     return "rope_rotary_dim_ignored" if own[1] != usual[1] else ""
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from veriformer.adapters.capture.trace import Kind
+from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.argument_mistakes import argument_mistakes
 from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
 from veriformer.conformance_tests.recognition.consistency import departures_of_consistency, departures_of_memories
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
-from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Output
+from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Norm, Output, Sum
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
@@ -26,6 +27,7 @@ from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_mistakes,
 )
+from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.structure import structural_mistakes
 from veriformer.conformance_tests.recognition.sublayers import (
     AttentionSublayer,
@@ -71,7 +73,8 @@ def found_in(model: ModelReading) -> Found:
     found: list[Departure] = []
     for one in model.readings:
         one.suspicions = backed(one, list(_suspicions(model, one))) if one.is_judged else []
-    for one, item in structural_mistakes(model.flow, model.reader, model.readings):
+    judged = [one for one in model.readings if one.is_judged]
+    for one, item in structural_mistakes(model.flow, model.reader, judged):
         one.suspicions.append(item)
     found.extend(departures_of_memories(model))
     for one in model.readings:
@@ -133,6 +136,8 @@ def _of_randomness(model: ModelReading) -> Iterator[Departure]:
     for index, step in enumerate(model.flow.steps):
         if not any(word in step.operation for word in _RANDOM) or behind.isdisjoint(step.results):
             continue
+        if _chooses_rows(model, step):
+            continue
         at = next((one for one in model.readings if one.first_step <= index <= one.place.sublayer.exit.step), None)
         path = step.module or (at.path if at is not None else "")
         name: StepName = "residual"
@@ -147,6 +152,14 @@ def _of_randomness(model: ModelReading) -> Iterator[Departure]:
         return
 
 
+def _chooses_rows(model: ModelReading, step: Step) -> bool:
+    """Return whether drawn numbers come to the outputs as indices alone: they say which patches a model sees."""
+    indices = {one for one, value in enumerate(model.trace.values) if value.array.dtype.kind in "iu"}
+    after = (model.flow.descendants(one, stop=indices.__contains__) for one in step.results)
+    reached = {one for values in after for one in values}
+    return reached.isdisjoint(model.trace.outputs) and not reached.isdisjoint(indices)
+
+
 def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
     """Yield the attentions whose heads go into the stream without an output projection."""
     inside = {
@@ -156,8 +169,7 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
         maps = model.sublayers.nearest_maps(site.query_value)
         if site.output_value in inside or not maps or not model.readings or _is_part_of_more(model, site):
             continue
-        used = any(_mentions(end, site) for end in model.streams.ends)
-        if used:
+        if _goes_into_stream(model, site, maps[0]):
             path = path_of_maps(model.flow, [*maps, *model.sublayers.nearest_maps(site.value_value)])
             path = path if len(maps) > 1 or "." not in path else path.rpartition(".")[0]
             sentence = "the heads' outputs go into the stream without an output projection"
@@ -206,6 +218,21 @@ def _each_once(departures: Sequence[Departure]) -> tuple[Departure, ...]:
             # The same place with a name says more; it keeps its turn.
             kept[key] = replace(one, place=known.place)
     return tuple(kept.values())
+
+
+def _goes_into_stream(model: ModelReading, site: Site, query: LinearMap) -> bool:
+    """Return whether the heads' outputs of an attention are added to what its queries are made of.
+
+    What a gate multiplies, or is joined with other heads and read by a map, is on its way to a projection.
+    """
+    read = model.reader.read(query.input)
+    stream = {one.value for one in leaves(read.of if isinstance(read, Norm) else read)}
+    return any(
+        stream <= {one.value for term in total.terms for one in leaves(term)}
+        for end in model.streams.ends
+        for total in each_inside(end, lambda one: isinstance(one, Output))
+        if isinstance(total, Sum) and any(_mentions(term, site) for term in total.terms)
+    )
 
 
 def _mentions(expression: Expression, site: Site) -> bool:

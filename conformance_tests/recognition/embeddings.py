@@ -198,17 +198,23 @@ def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int)
         sentence = "the embedding is divided by the root of the width, and not multiplied by it"
         yield Suspicion("embedding", place, sentence, (suspected("scale=divided_by_root", sentence=sentence),))
     positions = positions_of(flow, embedding, width, batch)
-    if positions is None:
+    if positions is None or all(isinstance(term, Fixed) for term in embedding.terms):
+        # What is made of tables alone, such as a mask, has no tokens that positions could be added to.
         return
     if positions.kind in _WRONG_TABLES:
         sentence, slug = _WRONG_TABLES[positions.kind]
         yield Suspicion("positions", positions.place, sentence, (suspected(slug),), positions.path)
-    if positions.start == 1:
+    if positions.start == 1 and not _is_behind_padding(flow, positions):
         sentence = "the first token gets the second row of the table of positions"
         slug = "learned_position_offset_wrong" if positions.kind == "learned" else "positions=from_one"
         yield Suspicion("positions", positions.place, sentence, (suspected(slug, LIKELY, sentence),), positions.path)
     if positions.kind == "fixed":
         yield from _of_unknown_table(flow, embedding, positions, width)
+
+
+def _is_behind_padding(flow: Flow, positions: Positions) -> bool:
+    """Return whether the table declares that its first row stands for padding: fairseq counts from the next one."""
+    return flow.steps[positions.place].attributes.get("padding_row") == positions.start - 1
 
 
 def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspicion]:

@@ -50,11 +50,16 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
         if isinstance(read, Norm):
             for item in norm_mistakes(model.flow, read, "final_norm"):
                 yield departure(model, path_of_norm(model.flow, read), None, read.kind, item)
-        elif isinstance(read, Sum) and _is_pre_norm(model, read):
+        elif isinstance(read, Sum) and _is_pre_norm(model, read) and not _is_an_image(model, value):
             sentence = "the stream ends without a norm, though every layer normalises what it reads"
             item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
             yield departure(model, _unused_norm(model) or _around_layers(model, read, path), None, "norm", item)
     yield from _of_output(model)
+
+
+def _is_an_image(model: ModelReading, value: int) -> bool:
+    """Return whether a stream is read as an image, without a norm, as convolutions read that of ViTDet."""
+    return len(model.flow.shape(value)) >= len(("samples", "channels", "height", "width"))
 
 
 def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
@@ -62,7 +67,7 @@ def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
     for one in model.ends[:1]:
         yield common_path(one.names).rpartition(".")[0], one.input, one.step
     for layered in model.readings:
-        if layered.kind == "cross_attention" and layered.attention is not None:
+        if layered.kind == "cross_attention" and layered.attention is not None and layered.is_judged:
             sublayer = layered.attention.sublayer
             key = sublayer.reading(sublayer.key[0])
             yield layered.path, key.input, key.step

@@ -21,7 +21,6 @@ ENOUGH = 0.75
 # What known architectures do by design, by the mistake that it would be elsewhere.
 ALTERNATIVES: Mapping[str, str] = {
     "rmsnorm_sum_of_squares": "ScaleNorm and nGPT divide by the length by design",
-    "rope_sign_flipped": "NanoChat turns queries and keys backwards alike, by design",
     "out_proj_missing": "some attentions leave it to the module around them, as the one of BERT in transformers does",
 }
 # A step that is seen in the record, whatever else is.
@@ -36,12 +35,13 @@ def backed(one: Layered, suspicions: Sequence[Suspicion]) -> list[Suspicion]:
     Which map leaves a sublayer, and so what it is added to, is only known of one that was read.
     """
     inside = [item for item in suspicions if item.step not in ("residual", "norm", "positions")]
-    if _was_read(one) or any(item.suspects for item in inside):
+    if was_read(one) or any(item.suspects for item in inside):
         return list(suspicions)
     return [item for item in suspicions if item.step != "residual"]
 
 
-def _was_read(one: Layered) -> bool:
+def was_read(one: Layered) -> bool:
+    """Return whether the inside of a sublayer was recognised."""
     if one.attention is not None:
         return one.attention.setting is not None
     return one.network is None or one.network.activation is not None

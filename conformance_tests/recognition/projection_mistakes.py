@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
@@ -55,7 +55,7 @@ def _of_shared_columns(flow: Flow, reading: AttentionReading) -> Iterator[Suspic
         yield Suspicion(
             "value", place_of_operand(flow, reading, "value"), sentence, (suspected("value_uses_key_projection"),)
         )
-    elif columns["query"] in (columns["key"], columns["value"]):
+    elif columns["query"] in (columns["key"], columns["value"]) and not _are_shared_on_purpose(reading, columns):
         other: StepName = "key" if columns["query"] == columns["key"] else "value"
         # The projection is called after one of the two: it is the other that should have its own.
         own = step_by_name(getattr(reading.sublayer, other)[0].label) == other
@@ -74,6 +74,15 @@ def _of_shared_columns(flow: Flow, reading: AttentionReading) -> Iterator[Suspic
         yield Suspicion("attention_output", exit_map.step, sentence, ())
 
 
+def _are_shared_on_purpose(reading: AttentionReading, columns: Mapping[StepName, tuple[Hashable, ...] | None]) -> bool:
+    """Return whether keys are the queries brought to one length, as in Reformer (Kitaev et al. 2020), section 2.
+
+    Who writes a norm for the keys alone does not confuse them with the queries.
+    """
+    norms = reading.query.norm, reading.key.norm
+    return columns["query"] == columns["key"] and norms[0] is None and norms[1] is not None and norms[1].gain is None
+
+
 def _columns(flow: Flow, reading: AttentionReading, role: StepName) -> tuple[Hashable, ...] | None:
     """Return the columns of parameters that a role is made of; None where they are not known.
 
@@ -88,6 +97,10 @@ def _columns(flow: Flow, reading: AttentionReading, role: StepName) -> tuple[Has
 
 
 def _of_groups(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
+    if reading.query.split is None or reading.query.split.columns is None:
+        # Which query heads belong together is only known of those that are columns of a projection in turn: the ones
+        # that experts make may come in any order.
+        return
     for role in ("key", "value"):
         operand: Operand = getattr(reading, role)
         groups = operand.groups.group_of_head

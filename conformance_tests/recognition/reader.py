@@ -89,6 +89,7 @@ class Reader:
             or self._moved(value, step)
             or self._product(value, step)
             or self._sum_with_unknown(value, step)
+            or self._sum_with_fixed(value, step)
             or self._mistaken_norm(value)
             or self._sum(value, step)
             or Unknown(value, tuple(self.read(one) for one in self._moving(step)))
@@ -99,7 +100,8 @@ class Reader:
         return [one for one in floats if self.flow.depends_on_input(one)]
 
     def _taken(self, value: int, step: Step) -> Expression:
-        floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f"]
+        # What is joined with an array without numbers, as with an empty cache, is what it was.
+        floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f" and self.flow.array(one).size]
         parts = tuple(self.read(one) for one in floats)
         if parts and all(isinstance(part, Attended) for part in parts):
             return Attended(value, tuple(site for part in parts if isinstance(part, Attended) for site in part.sites))
@@ -128,6 +130,12 @@ class Reader:
             return None
         terms = [self.read(one) for one in moving]
         return None if all(isinstance(term, Unknown) for term in terms) else Sum(value, _flat(terms))
+
+    def _sum_with_fixed(self, value: int, step: Step) -> Expression | None:
+        """Return a sum to which a table is added, as positions are; what is added to a part may be its shift."""
+        moving = self._moving(step)
+        is_sum = step.kind == Kind.ADDITION and len(moving) == 1 and isinstance(self.read(moving[0]), Sum)
+        return self._sum(value, step) if is_sum else None
 
     def _sum(self, value: int, step: Step) -> Expression | None:
         if step.kind != Kind.ADDITION:
@@ -182,9 +190,9 @@ class Reader:
         one_plus = gain is not None and self._is_one_plus(gain)
         of = self.read(start)
         if isinstance(of, Unknown) or (isinstance(of, Norm) and of.kind == "norm"):
-            # A norm of what is no part may be a mistaken norm of a part.
+            # A norm of what is no part may be a mistaken norm of a part; of the same value the right norm says more.
             mistaken = self._mistaken_norm(value)
-            if mistaken is not None and mistaken.mistake is not None:
+            if mistaken is not None and mistaken.mistake is not None and mistaken.of.value != of.value:
                 return mistaken
         return Norm(value, self.read(start), norm.kind, norm.eps, norm.placement, gain, shift, one_plus)
 

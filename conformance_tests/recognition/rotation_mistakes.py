@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind
+from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.attention_aspects import (
     describe_rotation,
 )
@@ -15,7 +15,7 @@ from veriformer.conformance_tests.recognition.findings import StepName, Suspecte
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, named
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, of_named, suspected
-from veriformer.conformance_tests.recognition.turning import Turned, changed_width, mixes_pairs, partners
+from veriformer.conformance_tests.recognition.turning import Turned, changed_width, mixes_pairs, partners, turns_pairs
 
 
 def rotation_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
@@ -29,7 +29,7 @@ def rotation_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspici
             sentence = f"the first position is turned as position {rotation.start:g}, not as position 0"
             yield Suspicion("rotary", place, sentence, (suspected("rope_positions_from_one"),))
             return
-        if rotation is not None and rotation.direction < 0:
+        if rotation is not None and rotation.direction < 0 and not _both_backwards(reading):
             sentence = "pairs are turned backwards, by minus their angle"
             yield Suspicion("rotary", place, sentence, (suspected("rope_sign_flipped"),))
             return
@@ -77,6 +77,15 @@ def rotation_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspici
     yield from _mistaken_rotations(flow, reading)
 
 
+def _both_backwards(reading: AttentionReading) -> bool:
+    """Return whether queries and keys are turned by minus their angles alike, as in NanoChat.
+
+    That is the usual rotation of pairs whose components stand the other way round, a convention like pairings.
+    """
+    rotations = reading.query.rotation, reading.key.rotation
+    return all(one is not None and one.direction < 0 for one in rotations)
+
+
 def _idle_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     """Yield that tables act on queries and keys and change nothing: all positions are turned as position 0."""
     site = reading.sublayer.sites[0]
@@ -86,12 +95,23 @@ def _idle_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion
         first = (reading.sublayer.query if operand is reading.query else reading.sublayer.key)[0].output
         for index in flow.between(first, end):
             step = flow.steps[index]
-            tables = [one for one in step.operands if flow.is_fixed(one) and flow.array(one).size > 1]
-            if step.kind == Kind.OTHER and any(flow.array(one).dtype.kind == "f" for one in tables):
+            if step.kind == Kind.OTHER and any(_may_turn(flow, step, one) for one in step.operands):
                 sentence = "every position is turned as position 0: the rotation changes nothing"
                 suspects = (suspected("rope_window_constant_position"),)
                 yield Suspicion("rotary", index, sentence, suspects)
                 return
+
+
+def _may_turn(flow: Flow, step: Step, one: int) -> bool:
+    """Return whether an operand is a table that could turn components against each other.
+
+    One number for all components of a position turns nothing: it is a temperature, which may be 1 for short inputs.
+    """
+    table = flow.array(one)
+    if not flow.is_fixed(one) or table.size < 2 or table.dtype.kind != "f":
+        return False
+    made = flow.shape(step.results[0])
+    return not (len(made) > 1 and made[-1] > 1 and table.ndim > 0 and table.shape[-1] == 1)
 
 
 def _alike(first: Turned, second: Turned) -> bool:
@@ -109,7 +129,7 @@ def _mistaken_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspi
             continue
         found = named(_rotations(before, operand.heads))
         suspects = of_named(found) or _of_partners(before, operand.heads)
-        if suspects or mixes_pairs(before, operand.heads):
+        if suspects or (mixes_pairs(before, operand.heads) and not turns_pairs(before, operand.heads)):
             sentence = "pairs are mixed by their positions, and not turned: their lengths change"
             if found:
                 sentence = (

@@ -8,6 +8,7 @@ from dataclasses import replace
 from veriformer.conformance_tests.recognition.aspects import Aspect, OddOne, Sibling, odd_ones
 from veriformer.conformance_tests.recognition.attention_aspects import attention_aspects
 from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.evidence import was_read
 from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.findings import Departure, Difference
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -54,7 +55,10 @@ def _difference(found: Departure, odd: OddOne) -> Difference:
 
 
 def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> bool:
-    """Return whether a difference from the siblings is said already, by a mistake that was found."""
+    """Return whether a difference from the siblings is said already, by a mistake that was found, or shows nothing."""
+    if aspect.step in ("residual", "norm") and not was_read(one):
+        # What was not recognised may be no sublayer of the stream, and then it stands otherwise.
+        return True
     if any(item.step == aspect.step for item in one.suspicions):
         return True
     if aspect.name == "parallel" and _has(one, "sublayer_output_discarded"):
@@ -98,8 +102,9 @@ def _sibling(model: ModelReading, one: Layered) -> Sibling:
         inside = network_aspects(model.flow, one.network)
         return Sibling(one.path, one.layer, {aspect.name: aspect for aspect in inside})
     aspects: list[Aspect] = list(place_aspects(model.flow, one.place, one.kind))
-    if model.is_last(one) and one.place.after is None:
-        # After the last sublayer the final norm stands where the norm after would be.
+    others = (other.place.after for other in model.readings if other.stack == one.stack and other is not one)
+    if model.is_last(one) and (one.place.after is None or not any(others)):
+        # After the last sublayer the final norm stands where the norm after would be, and perhaps that of a head.
         aspects = [aspect for aspect in aspects if "norm after" not in aspect.name]
     aspects.extend(relations(model.flow, model.reader, one, model.readings))
     if one.attention is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.aspects import Aspect
-from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Norm, Sum, Unknown
+from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Sum, Unknown
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.streams import Place
@@ -38,6 +38,9 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         # Where nothing is normalised before, what is read is the stream.
         residual = "stream"
     yield from _standing(flow, place, kind, start)
+    if _is_unread_end(flow, place):
+        # What the sum would be read by is not there to tell it.
+        residual = "stream"
     of_residual = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
     place_of_sum = flow.maker(place.result.value) if place.result is not None else None
     yield Aspect(
@@ -157,10 +160,12 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     """Yield the mistakes of a place that hold whatever the other layers do."""
     at = flow.maker(place.result.value) if place.result is not None else None
     at = at or place.sublayer.exit.step
+    if _is_unread_end(flow, place):
+        return
     if not _reaches_the_end(flow, place):
         sentence = "the sublayer's output is computed and not used"
         yield Suspicion("residual", at, sentence, (suspected("sublayer_output_discarded"),))
-    elif place.residual == "none" and not _is_last_without_use(place, every):
+    elif place.residual == "none" and _may_stand_in_a_stream(place) and not _is_last_without_use(place, every):
         sentence = "what the sublayer reads is not added to its output"
         yield Suspicion("residual", at, sentence, (suspected("residual_missing"),))
     elif place.before is not None and place.after is not None and _is_mostly_post_norm(place, every):
@@ -177,6 +182,29 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
 def _reaches_the_end(flow: Flow, place: Place) -> bool:
     after = flow.descendants(place.sublayer.exit.output)
     return any(output in after for output in flow.trace.outputs)
+
+
+def _is_unread_end(flow: Flow, place: Place) -> bool:
+    """Return whether a stream ends with a sublayer, unread, while another stream goes on through the same matrix.
+
+    Of tokens and global tokens that go through the same layers, the latter may serve the former alone.
+    """
+    if _reaches_the_end(flow, place):
+        return False
+    parameters = [flow.trace.parameters[name] for name in place.sublayer.exit.names]
+    counts = any(output in flow.descendants(one) for one in parameters for output in flow.trace.outputs)
+    return counts and _is_added(flow, place.sublayer.exit.output)
+
+
+def _is_added(flow: Flow, value: int) -> bool:
+    """Return whether a value is added to something, however it is rearranged before."""
+    sums = {one for step in flow.steps if step.kind == Kind.ADDITION for one in step.results}
+    return not sums.isdisjoint(set(flow.descendants(value, stop=sums.__contains__)) - {value})
+
+
+def _may_stand_in_a_stream(place: Place) -> bool:
+    """Return whether a sublayer's output is no hidden layer of a deeper network, as that of a router may be."""
+    return "Activated" not in place.on_the_way
 
 
 def _follows_a_pre_norm(place: Place, every: tuple[Place, ...]) -> bool:
@@ -213,6 +241,8 @@ def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     for term in inside[-1].terms:
         rest.remove(term.value)
     others = [term for term in place.stream.terms if term.value in rest]
+    # One vector for all positions says nothing about them: it is a bias that is added late.
+    others = [term for term in others if not _is_one_vector(flow, term, place.stream)]
     if others and all(flow.is_fixed(term.value) or _is_of_positions(flow, term) for term in others):
         sentence = "positions are added to the stream again"
         yield Suspicion("positions", at, sentence, (suspected("pe_added_every_block"),))
@@ -225,6 +255,11 @@ def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
 
 def _holds(values: list[int], part: list[int]) -> bool:
     return all(values.count(one) >= part.count(one) for one in part) and len(values) > len(part)
+
+
+def _is_one_vector(flow: Flow, term: Expression, stream: Sum) -> bool:
+    width = max((flow.shape(one.value)[-1] for one in stream.terms if flow.shape(one.value)), default=0)
+    return isinstance(term, Fixed) and flow.array(term.value).size <= width
 
 
 def _is_of_positions(flow: Flow, term: Expression) -> bool:

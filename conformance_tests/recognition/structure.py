@@ -106,10 +106,16 @@ def _of_padding(readings: Sequence[Layered], decoders: set[int]) -> Found:
     if not decoders or not any(one in hidden for one in over_memory):
         return
     for one in over_memory:
-        if one not in hidden and one.attention is not None:
+        # Keys of another number are others: what fills up the last block of some attention is no padding of this one.
+        of_same_keys = [other for other in hidden if _key_count(other) == _key_count(one)]
+        if one not in hidden and one.attention is not None and of_same_keys:
             place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
             sentence = "padding of the memory is seen here, though it is hidden elsewhere"
             yield one, Suspicion("mask", place, sentence, (suspected("padding_mask_ignored"),))
+
+
+def _key_count(one: Layered) -> int:
+    return 0 if one.attention is None else int(one.attention.heads.key.shape[2])
 
 
 def _padding(one: Layered) -> object | None:
@@ -128,7 +134,8 @@ def _of_memories(flow: Flow, reader: Reader, readings: Sequence[Layered], decode
         query, key, value = (_roots(reader, one) for one in inputs)
         # What is made of the stream itself, such as a latent of keys and values, is no memory.
         is_own = not query.isdisjoint(flow.ancestors(inputs[2] if query == key else inputs[1]))
-        if key != value and query in (key, value) and not is_own:
+        # What begins with no rows is not known to be the stream of the queries, though it begins with none alike.
+        if query and key != value and query in (key, value) and not is_own:
             role = "values" if query == value else "keys"
             sentence = f"the {role} come from the stream that the queries come from, the others from the memory"
             step: StepName = "value" if role == "values" else "key"

@@ -125,15 +125,20 @@ class Sublayers:
 
     def _narrowing(self, one: LinearMap, widths: AbstractSet[int]) -> tuple[LinearMap, ...]:
         """Return the maps before a projection, the first first, whose outputs have none of the stream's widths."""
-        read = self.reader.read(one.input)
-        while isinstance(read, Norm | Taken):
-            inner = [read.of] if isinstance(read, Norm) else [part for part in read.of if not isinstance(part, Fixed)]
-            if len(inner) != 1:
-                return ()
-            read = inner[0]
-        if not isinstance(read, Output) or self.maps.width_out(read.map) in widths:
+        before = self._joined(self.reader.read(one.input))
+        if before is None or self.maps.width_out(before) in widths:
             return ()
-        return (*self._narrowing(read.map, widths), read.map)
+        return (*self._narrowing(before, widths), before)
+
+    def _joined(self, read: Expression) -> LinearMap | None:
+        """Return the one map whose output is normalised, cut or joined with itself here; None for all else."""
+        found: dict[int, LinearMap] = {}
+        for one in each_inside(read, lambda one: not isinstance(one, Norm | Taken)):
+            if isinstance(one, Output):
+                found[one.map.step] = one.map
+            elif not isinstance(one, Norm | Taken | Fixed):
+                return None
+        return next(iter(found.values())) if len(found) == 1 else None
 
     @cached_property
     def _leaving(self) -> list[tuple[LinearMap, tuple[Site, ...]]]:

@@ -90,12 +90,29 @@ def changed_width(before: Array, after: Array) -> int:
 
 
 def mixes_pairs(before: Array, after: Array) -> bool:
-    """Return whether each position mixes pairs of components by a matrix of its own that is no rotation."""
+    """Return whether each position mixes pairs of components by a matrix of its own."""
+    return any(not np.allclose(matrices, matrices[:1]) for matrices in _mixing(before, after))
+
+
+def turns_pairs(before: Array, after: Array) -> bool:
+    """Return whether each position turns pairs of components by angles of its own, whatever these are.
+
+    Angles of two coordinates, as of patches in an image, are no multiples of one position.
+    """
+    unit = np.eye(2)
+    return any(
+        np.abs(matrices @ matrices.swapaxes(-1, -2) - unit).max() <= 50 * _CLOSE and (np.linalg.det(matrices) > 0).all()
+        for matrices in _mixing(before, after)
+    )
+
+
+def _mixing(before: Array, after: Array) -> Iterator[Array]:
+    """Yield the matrices (L, pairs, 2, 2) that give pairs of components at each position, for each pairing."""
     if before.shape == after.shape:
         width = changed_width(before, after)
         before, after = before[..., :width], after[..., :width]
-    if before.shape != after.shape or before.shape[0] * before.shape[1] < 3 or before.shape[-1] % 2:
-        return False
+    if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES or before.shape[-1] % 2:
+        return
     half = before.shape[-1] // 2
     for first, second in ((slice(0, half), slice(half, None)), (slice(0, None, 2), slice(1, None, 2))):
         given = np.stack([before[..., first], before[..., second]], axis=-1)
@@ -104,11 +121,8 @@ def mixes_pairs(before: Array, after: Array) -> bool:
         x = np.moveaxis(given.reshape(-1, *given.shape[2:]), 0, -2)
         y = np.moveaxis(made.reshape(-1, *made.shape[2:]), 0, -2)
         matrices = np.linalg.pinv(x) @ y
-        if np.abs(x @ matrices - y).max() <= _CLOSE * float(np.abs(y).max()) and not np.allclose(
-            matrices, matrices[:1]
-        ):
-            return True
-    return False
+        if np.abs(x @ matrices - y).max() <= _CLOSE * float(np.abs(y).max()):
+            yield matrices
 
 
 def partners(before: Array, after: Array) -> tuple[int, ...] | None:

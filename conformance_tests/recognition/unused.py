@@ -48,7 +48,7 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
-    if not _was_called(model, name) and not _is_missed(model, name, used):
+    if _has_no_numbers(model, name) or (not _was_called(model, name) and not _is_missed(model, name, used)):
         return False
     if pattern != name and any(_pattern(one) == pattern for one in used):
         return True
@@ -61,6 +61,17 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _has_no_numbers(model: ModelReading, name: str) -> bool:
+    """Return whether what is made of a parameter, or in its module, is an array of the inputs without a number in it.
+
+    What compresses so many positions at a time has none to compress where there are fewer.
+    """
+    flow, module = model.flow, name.rpartition(".")[0]
+    made = [one for step in flow.steps if module and step.module == module for one in step.results]
+    behind = flow.descendants(model.trace.parameters[name])
+    return any(not flow.array(one).size and flow.depends_on_input(one) for one in (*made, *behind))
 
 
 def _was_called(model: ModelReading, name: str) -> bool:

@@ -212,3 +212,24 @@ def test_models_of_several_kinds(build: Callable[[], nn.Module]):
     before = state_of(model)
     capture_model(model, TOKENS if isinstance(model, Model) else np.ones((3, 5, 6)), seed=2)
     assert_unchanged(model, before)
+
+
+def test_a_state_that_was_written_into_is_a_value_of_the_record():
+    class Recurrent(nn.Module):
+        """Writes what it remembers into a table that no operation reads again, and returns it."""
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            state = torch.zeros(x.shape[0], 3, dtype=x.dtype)
+            state[:, 1] = x.sum(-1)
+            return x.exp(), state
+
+    trace = capture_model(Recurrent(), torch.randn(2, 5), seed=1)
+    assert [trace.values[one].array.shape for one in trace.outputs] == [(2, 5), (2, 3)]
+    assert trace.values[trace.outputs[1]].array[:, 1].any()
+
+
+def test_the_row_of_padding_of_a_table_is_recorded():
+    rows = torch.tensor([[1, 2]])
+    tables = nn.Embedding(4, 3, padding_idx=0), nn.Embedding(4, 3)
+    found = [capture_model(table, rows, seed=1).steps[0].attributes.get("padding_row") for table in tables]
+    assert found == [0, None]

@@ -23,7 +23,6 @@ from veriformer.adapters.capture.inputs import (
 )
 from veriformer.adapters.capture.models import Model, lacks_forward, load_model
 from veriformer.adapters.capture.offered import offered_candidates
-from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError, describe
@@ -108,13 +107,13 @@ def recorded_pass(
 
 
 def _with_names(trace: Trace, given: Arguments, called: Callable[..., Any] | None, first_input: int) -> Trace:
-    """Return a record whose inputs are called like the arguments, where those are queries, keys and values."""
+    """Return a record whose inputs are called like the arguments that they are handed over as."""
     positional, keywords = given
     arguments = [one.name for one in arguments_of(called)[first_input:]]
     names = [*arguments[: len(positional)], *sorted(keywords)]
     arrays = [*positional, *(keywords[name] for name in sorted(keywords))]
     names = [name for name, array in zip(names, arrays, strict=False) if array is not None]
-    if not have_roles([name for name in names if role_of(name)]) or len(names) != len(trace.inputs):
+    if len(names) != len(trace.inputs) or len(set(names)) != len(names):
         return trace
     values = list(trace.values)
     for name, index in zip(names, trace.inputs, strict=True):

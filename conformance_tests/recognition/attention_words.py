@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
+from veriformer.conformance_tests.recognition.agreement import BFLOAT, HALF
 from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation, same_for_all_queries
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.biases import bias_of, fills
@@ -14,6 +15,8 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.operands import Operand
 
 _BIASES = {"alibi": "ALiBi", "buckets": "a bias by bucket of distance", "table": "a bias added to the logits"}
+# A number of bfloat16 is mostly one of float16 too.
+_HALF_PRECISION = (HALF, BFLOAT)
 # A bias below this leaves no key a weight that shows.
 _HIDDEN = -30.0
 _ROLES = ("query", "key", "value")
@@ -86,6 +89,10 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
         yield _BIASES[bias.kind] + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
     if setting.sinks is not None:
         yield "sinks"
+    operands = (reading.sublayer.sites[0].query_value, reading.sublayer.sites[0].key_value)
+    unit = reading.heads.unit
+    if unit in _HALF_PRECISION and unit > max(flow.unit(one) for one in operands):
+        yield "computed in half precision, though query and key are finer"
 
 
 def _norms(reading: AttentionReading) -> Iterator[str]:

@@ -111,8 +111,8 @@ class Recognition:
     """A model, recognised: its parts and departures in the order of execution.
 
     `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
-    `unused` are the parameters that no output depends on. It is `causal` if every self-attention of the stream that
-    the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
+    `unused` are the parameters and arguments that no output depends on. It is `causal` if every self-attention of the
+    stream that the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
     `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
     that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
     """

@@ -33,6 +33,7 @@ class Mixture:
     `scheme` says in words how the shares follow from the scores, "" where that was not recognised; `count` is the
     number of the router's columns, `chosen` that of the experts for each token. `mistake` is what is wrong with the
     shares. `place` is the step of the router, `summed` the value in which the outputs are together, None if not found.
+    `is_stacked` says that all experts are one network whose matrices are stacked.
     """
 
     members: tuple[Layered, ...]
@@ -45,11 +46,12 @@ class Mixture:
     scheme: str = ""
     mistake: Suspicion | None = None
     summed: int | None = None
+    is_stacked: bool = False
 
     @property
     def experts(self) -> list[Layered]:
-        """The members that tokens are sent to, without one that all of them share."""
-        return _routed(self.members, self.count)
+        """The members that tokens are sent to, without one that all of them share; none that is more than one."""
+        return [] if self.is_stacked else _routed(self.members, self.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,11 @@ def mixtures_in(flow: Flow, sublayers: Sublayers, readings: Sequence[Layered]) -
         if members:
             taken.update(one.first_step for one in members)
             yield _mixture(flow, sublayers, members, router)
+            continue
+        stacked = _stacked(flow, sublayers, router, [one for one in networks if one.first_step not in taken])
+        if stacked is not None:
+            taken.add(stacked.members[0].first_step)
+            yield stacked
 
 
 def _members(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> list[Layered]:
@@ -99,13 +106,50 @@ def _routed(members: Sequence[Layered], count: int) -> list[Layered]:
     return numbered if numbered and len(numbered) <= count else list(members)
 
 
+def _stacked(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> Mixture | None:
+    """Return the mixture of experts whose matrices are one stack, all of which ran on every token; None without one."""
+    count, rows = sublayers.maps.width_out(router), _rows(flow, router.input)
+    if count < 2 or not rows.size:
+        return None
+    after_router = set(flow.descendants(router.output))
+    for one in networks:
+        if not np.array_equal(_rows(flow, one.place.sublayer.entry.input), rows):
+            continue
+        after = flow.descendants(one.place.sublayer.entry.output)
+        outputs = [value for value in sorted(after) if flow.array(value).size == count * rows.size]
+        for given in (array for value in outputs for array in _by_expert(flow.array(value), count, rows.shape)):
+            present = np.ones(given.shape[:2], dtype=bool)
+            for value in sorted(after_router & set(after)):
+                array = flow.array(value)
+                if array.size != rows.size or array.dtype.kind != "f":
+                    continue
+                weights = _solved(array.reshape(rows.shape), given, present)
+                if weights is not None:
+                    path = common_path([one.path, *(name.rpartition(".")[0] for name in router.names)])
+                    plain = Mixture((one,), router, path, one.layer, router.step, count, is_stacked=True)
+                    return _judged(flow, plain, _Shares(weights, value))
+    return None
+
+
+def _by_expert(array: Array, count: int, shape: tuple[int, ...]) -> Iterator[Array]:
+    """Yield an array of every expert's output for every token as (experts, tokens, width)."""
+    if array.dtype.kind != "f" or array.shape[-1] != shape[-1]:
+        return
+    for axis in (axis for axis in range(array.ndim - 1) if array.shape[axis] == count):
+        yield np.moveaxis(array, axis, 0).reshape(count, *shape)
+
+
 def _mixture(flow: Flow, sublayers: Sublayers, members: Sequence[Layered], router: LinearMap) -> Mixture:
     path = common_path([*(one.path for one in members), *(name.rpartition(".")[0] for name in router.names)])
     count = sublayers.maps.width_out(router)
     plain = Mixture(tuple(members), router, path, members[0].layer, router.step, count)
     found = _shares(flow, members, router, count)
-    if found is None:
-        return plain
+    return plain if found is None else _judged(flow, plain, found)
+
+
+def _judged(flow: Flow, plain: Mixture, found: _Shares) -> Mixture:
+    """Return a mixture with how its shares follow from the scores, or what is wrong with them."""
+    router, count, path = plain.router, plain.count, plain.path
     scores = _rows(flow, router.output, count)
     sent = np.abs(found.shares) > _NONE * max(float(np.abs(found.shares).max(initial=0.0)), 1e-300)
     chosen = int(sent.sum(axis=1).max(initial=0))

@@ -24,6 +24,7 @@ from veriformer.conformance_tests.recognition.paths import path_of_maps
 from veriformer.conformance_tests.recognition.products_by_head import with_whole_products
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.repetitions import with_each_once
+from veriformer.conformance_tests.recognition.shapes_alone import without_shapes
 from veriformer.conformance_tests.recognition.sites import find_sites
 from veriformer.conformance_tests.recognition.streams import Place, Streams, leaves
 from veriformer.conformance_tests.recognition.sublayers import (
@@ -40,7 +41,7 @@ class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = with_whole_products(with_sums(with_each_once(trace)))
+        self.trace = with_whole_products(with_sums(with_each_once(without_shapes(trace))))
         self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
@@ -247,14 +248,20 @@ class ModelReading:
 
     def unused(self) -> tuple[str, ...]:
         """Return the parameters that no output depends on."""
-        behind: set[int] = set()
-        for output in self.trace.outputs:
-            behind.update(self.flow.ancestors(output))
         return tuple(
             value.name
             for index, value in enumerate(self.trace.values)
-            if value.origin == "parameter" and index not in behind
+            if value.origin == "parameter" and index not in self._behind_outputs
         )
+
+    def unused_inputs(self) -> tuple[str, ...]:
+        """Return the arguments that no output depends on, though they were handed over."""
+        named = {self.trace.values[index].name: index for index in self.trace.inputs}
+        return tuple(name for name, index in named.items() if name.isidentifier() and index not in self._behind_outputs)
+
+    @cached_property
+    def _behind_outputs(self) -> frozenset[int]:
+        return frozenset(one for output in self.trace.outputs for one in self.flow.ancestors(output))
 
     def makers_behind(self, value: int) -> set[int]:
         """Return the steps that a value was made by, in however many steps."""

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.recognition.naming import Call, named
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
+from veriformer.conformance_tests.recognition.tracking import places
 
 # 0.044715 and the root of 2/π, which occur in no other activation.
 _OF_GELU = (0.044715, math.sqrt(2.0 / math.pi))
@@ -90,6 +91,21 @@ def read_network(reader: Reader, sublayer: FeedForwardSublayer) -> NetworkReadin
         if both[0] is not None and both[1] is not None and not any(one.limited or one.shift for one in both if one):
             return NetworkReading(sublayer, "", True, None, *both)
     return NetworkReading(sublayer, None, gated=len(sublayer.inner) > 1)
+
+
+def branches_in_order(flow: Flow, network: NetworkReading) -> tuple[str, ...]:
+    """Return in which order one map gives gate and up; nothing where each has its own, or the columns mix."""
+    gate, up = network.gate, network.up
+    if gate is None or up is None or gate.map.step != up.map.step:
+        return ()
+    output = flow.array(gate.map.output)
+    first = {}
+    for name, branch in (("gate", gate), ("up", up)):
+        found = places(output, flow.array(branch.start))
+        if found is None:
+            return ()
+        first[name] = int((found.reshape(-1, found.shape[-1])[0] % output.shape[-1]).min())
+    return () if first["gate"] == first["up"] else tuple(sorted(first, key=lambda name: first[name]))
 
 
 def _branch_of(expression: Expression) -> Branch | None:

@@ -14,11 +14,12 @@ from veriformer.conformance_tests.recognition.embeddings import (
 )
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
+from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.networks import NetworkReading
+from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_order
 from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import pooled_words
@@ -145,7 +146,7 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(model, one, departures, understood=understood)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {_activation_in_words(network)}{_beside(model, one)}"
+    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}"
     total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
 
@@ -156,7 +157,7 @@ def _residual(model: ModelReading, one: Layered) -> list[bool]:
     return [one.place.residual != "none"] if any(residuals) else []
 
 
-def _activation_in_words(network: NetworkReading | None) -> str:
+def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
     if network is None or network.activation is None:
         return "activation not recognised"
     if network.activation == "":
@@ -164,7 +165,8 @@ def _activation_in_words(network: NetworkReading | None) -> str:
     if network.gate is None or network.up is None:
         return network.activation
     shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"
-    return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}"
+    order = f", one map for {' and '.join(order)}" if (order := branches_in_order(flow, network)) else ""
+    return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}{order}"
 
 
 def _beside(model: ModelReading, one: Layered) -> str:

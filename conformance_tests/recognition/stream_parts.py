@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.expressions import Embedded, Expre
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.streams import Place
+from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
 
 _LARGE_EPS = 5e-3
@@ -171,12 +172,31 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     elif place.before is not None and place.after is not None and _is_mostly_post_norm(place, every):
         sentence = "the sublayer's output is added to the stream as it was before the norm"
         yield Suspicion("residual", at, sentence, (suspected("postnorm_residual_before_norm"),))
+    elif place.residual == "something else" and (dropped := _dropped(place, every)):
+        sentence = f"its output is added to the stream from before the {dropped}, whose own output is lost"
+        yield Suspicion("residual", at, sentence, ())
     elif place.residual.startswith("what it reads") and _follows_a_pre_norm(place, every):
         sentence = "the sublayer's output is added to the normalised stream, not to the stream"
         yield Suspicion("residual", at, sentence, (suspected("prenorm_residual_after_norm"),))
     yield from _added_besides(flow, place, every)
     for _, norm in norms_of(place):
         yield from norm_mistakes(flow, norm, "norm")
+
+
+def _dropped(place: Place, every: tuple[Place, ...]) -> str:
+    """Return which sublayer's output is in what is read and not in what is added to; "" where that is not so."""
+    read = root_of(place.input)
+    if not isinstance(read, Sum) or place.stream is None:
+        return ""
+    kept = place.stream.terms if isinstance(place.stream, Sum) else (place.stream,)
+    values, all_read = {term.value for term in kept}, {term.value for term in read.terms}
+    missing = all_read - values
+    givers = [
+        one for one in every if one is not place and {one.sublayer.exit.output, one.sublayer.exit.product} & missing
+    ]
+    if len(givers) != 1 or len(missing) != 1 or not values < all_read:
+        return ""
+    return "attention" if isinstance(givers[0].sublayer, AttentionSublayer) else "network"
 
 
 def _reaches_the_end(flow: Flow, place: Place) -> bool:

@@ -102,3 +102,44 @@ def test_a_norm_that_is_called_again_for_the_residual_is_one_norm(kind: Callable
     ends = kind("ends")
     recognition = found(ends.normed_twice(), torch.randn(3, 11, 48))
     assert {one.suspects[0].name for one in recognition.departures} == {"prenorm_residual_after_norm"}
+
+
+@pytest.mark.parametrize(("renormalised", "said"), ((True, "softmax over the chosen"), (False, "softmax over all")))
+def test_experts_in_one_stack_have_a_router(
+    kind: Callable[[str], ModuleType], *, renormalised: bool, said: str
+) -> None:
+    more = kind("more_words")
+    recognition = found(more.decoder(lambda: more.Stacked(renormalised)))
+    assert recognition.departures == ()
+    assert words(recognition, "router") == [f"router, top 2 of 4, {said}"] * 2
+
+
+@pytest.mark.parametrize(("gate_first", "said"), ((True, "gate and up"), (False, "up and gate")))
+def test_the_order_of_gate_and_up_in_one_map_is_said(
+    kind: Callable[[str], ModuleType], *, gate_first: bool, said: str
+) -> None:
+    more = kind("more_words")
+    recognition = found(more.decoder(lambda: more.OneMap(gate_first)))
+    assert recognition.departures == ()
+    assert words(recognition, "gated_feed_forward") == [f"gated_feed_forward, silu, one map for {said}"] * 2
+
+
+def test_a_stream_that_loses_the_attention_departs(kind: Callable[[str], ModuleType]) -> None:
+    said = sentences(found(kind("more_words").dropping()))
+    assert said == {"its output is added to the stream from before the attention, whose own output is lost"}
+
+
+def test_weights_that_are_computed_coarsely_are_said(kind: Callable[[str], ModuleType]) -> None:
+    attentions = words(found(kind("more_words").coarse()), "multi_head_attention")
+    assert all("computed in half precision, though query and key are finer" in one for one in attentions)
+
+
+@pytest.mark.parametrize("used", (True, False))
+def test_an_argument_without_effect_is_unused(kind: Callable[[str], ModuleType], *, used: bool) -> None:
+    tokens, segments = torch.arange(22).reshape(2, 11), torch.arange(22).reshape(2, 11) % 2
+    recognition = found(kind("more_words").Segments(used), tokens, segments)
+    assert recognition.unused == (() if used else ("segment_ids",))
+
+
+def test_a_head_of_three_maps_is_added_to_nothing_and_right(kind: Callable[[str], ModuleType]) -> None:
+    assert found(kind("more_words").Boxes()).departures == ()

@@ -277,7 +277,7 @@ class Comparing:
         name = item.suspects[0].name if item.suspects else NO_NAME
         confidence = item.suspects[0].confidence if item.suspects else 0.0
         kind: CauseKind = "mistake" if item.suspects else "unknown"
-        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")
+        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path or 'the model'}: {item.sentence}")
         first, second = one.pair
         found = self._placed(one.pair, None, None, item.step, cause, item)
         assert first is not None

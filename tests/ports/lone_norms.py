@@ -1,4 +1,4 @@
-"""Norms in other words, right and wrong ones, that stand where no sublayer is: behind a network, before a map, alone."""
+"""Norms in other words, right and wrong, that stand where no sublayer is: behind a network, before a map, alone."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ A planted mistake is an entry of a file in `planted/`, one file for each family 
 
 The operations are those of the laws. `not_planted.json` says, by slug, why the rest of the catalogue is not planted,
 and `remarks.json` has remarks on operations. `in_words.json` says of common mistakes what a program that makes them
-does. `regions.json` says, for each mistake that something hides, in which regions of the case space it shows, or that
-these are not drawn. `equivalent.toml` has the mistakes that an exact softmax undoes: the condition, the derivation and
-its step that prove it, and a changed source that conforms.
+does, `remedies.json` what to do instead. `regions.json` says, for each mistake that something hides, in which regions
+of the case space it shows, or that these are not drawn. `equivalent.toml` has the mistakes that an exact softmax
+undoes: the condition, the derivation and its step that prove it, and a changed source that conforms.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ __all__ = [
     "planted",
     "read_source",
     "remarks",
+    "remedy",
     "source_names",
 ]
 
@@ -116,6 +117,16 @@ def remarks() -> Mapping[str, str]:
 def in_words(slug: str) -> str:
     """Return what a program that makes a mistake does, such as "lets each query see one key too many"; mostly empty."""
     return _in_words().get(slug, "")
+
+
+def remedy(slug: str) -> str:
+    """Return what to do instead of a mistake, such as "let each query see its own key too"; "" if unknown."""
+    return _remedies().get(slug, "")
+
+
+@cache
+def _remedies() -> Mapping[str, str]:
+    return MappingProxyType(read_json("remedies.json"))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.mistakes import catalogue, remedy
 from veriformer.conformance_tests.ports.arrangements import factor_in_words
 from veriformer.conformance_tests.ports.finding import Finding
 from veriformer.conformance_tests.ports.findings import Cause
@@ -38,6 +38,12 @@ def cause_of(finding: Finding) -> Cause:
     return _of_choice(finding)
 
 
+def change_of(own: Departure) -> str:
+    """Return what to do where a model departs: the remedy of the mistake, else to do as the other model does."""
+    known = next((wanted for one in own.suspects if (wanted := remedy(one.name))), "")
+    return known or f"do as A does, where now {own.sentence.rstrip('.')}"
+
+
 def of_first_departing(cause: Cause, own: Departure) -> Cause:
     """Return the cause of a difference where it is the first model that departs from the Transformer."""
     sentence = f"{cause.sentence}; it is A that departs here: {own.sentence}"
@@ -61,6 +67,8 @@ def _of_choice(finding: Finding) -> Cause:
     name = slug if known or (slug and not convention) else second.key
     as_in_a = f"{subject.removesuffix(': ')}, as in A" if subject else "as in A"
     change = f"{_where(second)}: {as_in_a}: {first.words}"
+    # "learned positions" alone would be no instruction where B has learned positions from row 1.
+    change += f", and not {second.words}" if first.words in second.words else ""
     return Cause("convention" if convention or not slug else "mistake", name, sentence, 1.0, change)
 
 
@@ -117,6 +125,8 @@ def _subject(key: str) -> str:
 def _of_weight(finding: Finding) -> Cause:
     item, found = finding.item, finding.relation
     assert found is not None
+    if finding.held:
+        return _of_held(finding)
     if finding.elsewhere is not None:
         return _of_elsewhere(finding, finding.elsewhere)
     label_a, label_b = _label(finding.first), _label(finding.second)
@@ -171,6 +181,18 @@ _MENDING = {
     "axes permuted": "put its axes into the order of",
     "permuted": "put it into the order of",
 }
+
+
+def _of_held(finding: Finding) -> Cause:
+    """Return that the code takes another weight than the first model's, or none, though it has the right one."""
+    item, wanted = finding.item, _label(finding.first)
+    if finding.elsewhere is None:
+        sentence = f"{item.key}: A uses {wanted}; B has the same numbers in {finding.held}, and does not use them"
+        return Cause("mistake", "missing", sentence, 1.0, f"{_where(item)}: use {finding.held} ({item.key})")
+    taken = _label(finding.second)
+    sentence = f"{item.key}: A takes {wanted} here, and B takes {taken}; both have the same numbers under these names"
+    change = f"{_where(item)}: take {finding.held} ({item.key}) in place of {taken}"
+    return Cause("mistake", "elsewhere", sentence, 1.0, change)
 
 
 def _of_elsewhere(finding: Finding, elsewhere: Weight) -> Cause:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.ports.alignment import Pair, aligned
-from veriformer.conformance_tests.ports.causes import cause_of, of_first_departing
+from veriformer.conformance_tests.ports.causes import cause_of, change_of, of_first_departing
 from veriformer.conformance_tests.ports.cuts import TIGHT, apart, cuts_of, last_cut
 from veriformer.conformance_tests.ports.direct import FirstParting, first_parting
 from veriformer.conformance_tests.ports.exchanged import (
@@ -27,6 +27,7 @@ from veriformer.conformance_tests.ports.findings import (
     PortComparison,
     PortVerdict,
 )
+from veriformer.conformance_tests.ports.held_as_it_was import HeldAsTheyWere
 from veriformer.conformance_tests.ports.items import Cut, Item, PortPart, Weight
 from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
@@ -57,6 +58,7 @@ class Comparing:
             self.bound = max(rounding_of(self.first.flow), rounding_of(self.second.flow))
             self.pairs = aligned(self.first.parts, self.second.parts)
             self.used = Used(self.first), Used(self.second)
+            self.held = HeldAsTheyWere(self.first, self.second)
         self.notices: list[str] = []
 
     def result(self) -> PortComparison:
@@ -134,7 +136,7 @@ class Comparing:
             if first is None or second is None:
                 one.far = float("inf")
                 continue
-            one.findings = without_misread(findings_of(first, second, every), *self.used)
+            one.findings = self.held.marked(without_misread(findings_of(first, second, every), *self.used))
             one.own = self._departures_of_one((self.second, second), (self.first, first))
             one.own_a = self._departures_of_one((self.first, first), (self.second, second))
             cuts = [(cut, other, apart(cut.array, other.array, cut.heads)) for cut, other in cuts_of(first, second)]
@@ -262,7 +264,7 @@ class Comparing:
         if own_a is not None and own is None:
             cause = of_first_departing(cause, own_a)
         first, second = finding.first, finding.second
-        if finding.cut_otherwise:
+        if finding.cut_otherwise or finding.held:
             # The weights are the same, so that the code is the place.
             first, second = (replace(each, names=()) if isinstance(each, Weight) else each for each in (first, second))
         return replace(self._placed(one.pair, first, second, step, cause, own), own_a=own_a)
@@ -270,14 +272,14 @@ class Comparing:
     def _of_exchange(self, one: Judged, exchanged: Mapping[Layer, int]) -> Difference:
         """Return that whole layers are exchanged, at the first weight that shows it."""
         moved = next(finding for finding in one.findings if finding.elsewhere is not None)
-        cause = cause_of_exchange(exchanged)
+        cause = cause_of_exchange(exchanged, in_code=bool(moved.held))
         return self._placed(one.pair, moved.first, moved.second, moved.item.step, cause, None)
 
     def _of_departure(self, one: Judged, item: Departure) -> Difference:
         name = item.suspects[0].name if item.suspects else NO_NAME
         confidence = item.suspects[0].confidence if item.suspects else 0.0
         kind: CauseKind = "mistake" if item.suspects else "unknown"
-        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path}: {item.sentence}")
+        cause = Cause(kind, name, f"B: {item.sentence}", confidence, f"{item.path or 'the model'}: {change_of(item)}")
         first, second = one.pair
         found = self._placed(one.pair, None, None, item.step, cause, item)
         assert first is not None
@@ -329,10 +331,11 @@ class Comparing:
         assert part is not None
         if second is None:
             sentence = f"A has a part that B has not: {part.role} in {part.path or 'the model'}"
+            change = f"add a part like A's {part.path or 'model'}: {part.role}"
         else:
             sentence = f"B has a part that A has not: {part.role} in {part.path or 'the model'}"
-        kind = "unmatched"
-        cause = Cause("mistake", kind, sentence, 1.0, sentence)
+            change = f"leave out the {part.role} of {part.path or 'the model'}"
+        cause = Cause("mistake", "unmatched", sentence, 1.0, change.replace("_", " ") if not part.path else change)
         steps: dict[str, StepName] = {"feed_forward": "feed_forward", "embedding": "embedding"}
         step = steps.get(part.role, "attention_output")
         return self._placed(pair, None, None, step, cause, None)

@@ -53,8 +53,17 @@ def is_of_weights(finding: Finding) -> bool:
     return not finding.harmless and (finding.relation is not None or finding.elsewhere is not None)
 
 
-def cause_of_exchange(exchanged: Mapping[Layer, int]) -> Cause:
-    """Return the one cause of the differences of all exchanged layers."""
+def cause_of_exchange(exchanged: Mapping[Layer, int], *, in_code: bool = False) -> Cause:
+    """Return the one cause of the differences of all exchanged layers.
+
+    With `in_code` each layer has its own weights under its own name, and the code runs them in another order.
+    """
+    if in_code:
+        pairs = [f"B runs layer {source} where A runs layer {number}" for (_, number), source in exchanged.items()]
+        sentence = f"the layers run in another order: {first_few(pairs, _MOST)}"
+        numbers = sorted(number for _, number in exchanged)
+        change = f"run layers {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} in A's order"
+        return Cause("mistake", EXCHANGED, sentence, 1.0, change)
     pairs = [f"layer {number} of B has the weights of A's layer {source}" for (_, number), source in exchanged.items()]
     sentence = f"the layers are exchanged: {first_few(pairs, _MOST)}"
     numbers = [str(number) for _, number in exchanged]

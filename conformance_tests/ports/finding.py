@@ -37,6 +37,8 @@ class Finding:
     relation: Relation | None = None
     elsewhere: Weight | None = None
     harmless: str = ""
+    held: str = ""
+    """The parameters of the second model with the first one's numbers, which its code does not take here."""
     is_layout: bool = False
     cut_otherwise: bool = False
     pairs_moved: bool = False

@@ -121,13 +121,19 @@ def formula_of(flow: Flow, step: Step) -> Formula:
     """Return what a step computes; where its numbers do not tell, what its framework calls it."""
     if step.kind in _MADE:
         return Formula(_MADE[step.kind], _MADE[step.kind])
-    unknown = Formula(f"operation {step.operation}", f"the operation {step.operation}")
+    unknown = Formula(f"operation {step.operation}", f"the operation {_plain(step.operation)}")
     result = flow.array(step.results[0])
     arrays = [flow.array(one) for one in step.operands if flow.array(one).dtype.kind == "f"]
     if result.dtype.kind != "f" or not arrays or result.size > _MOST_NUMBERS:
         return unknown
     with np.errstate(all="ignore"):
         return next(_formulas(arrays, result), unknown)
+
+
+def _plain(operation: str) -> str:
+    """Return the name of an operation as its users write it: "var" for "aten.var.correction"."""
+    parts = operation.split(".")
+    return parts[1] if parts[0] == "aten" and len(parts) > 1 else operation
 
 
 def _formulas(arrays: list[Array], result: Array) -> Iterator[Formula]:

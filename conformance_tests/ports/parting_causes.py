@@ -99,7 +99,8 @@ def _of_weight(found: WeightTold, one: Parting) -> Told:
         words = (
             f"the numbers of B's {named_b} are those of A's {named_a}, and B takes others of them, or in another order"
         )
-        return Told(Cause("mistake", "other rows", words, SURE, words), found.first, found.second)
+        change = f"take the numbers of {named_b} that A takes of {named_a}, in A's order"
+        return Told(Cause("mistake", "other rows", words, SURE, change), found.first, found.second)
     kind: CauseKind = "factor" if relation.name == "scaled" else "precision" if relation.name == "rounded" else "weight"
     confidence = LIKELY if relation.name.startswith("other") else SURE
     change = f"{named_b}: take the numbers of A's {named_a}"
@@ -110,7 +111,7 @@ def _of_weight(found: WeightTold, one: Parting) -> Told:
 
 def _of_held_factors(of: Partings, one: Parting) -> Iterator[Told]:
     """Yield that an operand is the first model's but for a factor, which nothing behind it takes back."""
-    if one.formula.is_linear:
+    if one.formula.is_linear and not _adds_a_bias(of.second, one):
         # The result would be the first model's but for the same factor.
         return
     factors = {value: _factor(of.second, value) for value in one.second.common if not of.second.flow.is_fixed(value)}
@@ -132,6 +133,13 @@ def _of_held_factors(of: Partings, one: Parting) -> Iterator[Told]:
     change = f"take the sign back: {words}" if sign else f"divide by {times}: {words}"
     cause = Cause("factor", "sign" if sign else "scaled", words, SURE, change)
     yield Told(cause, of.first.flow.maker(other.value), origins[value])
+
+
+def _adds_a_bias(side: Behind, one: Parting) -> bool:
+    """Return whether a map adds a vector besides, which no factor of its input multiplies."""
+    step = side.flow.steps[one.second.step]
+    floats = [value for value in step.operands if side.flow.array(value).dtype.kind == "f"]
+    return step.kind == Kind.CONTRACTION and len(floats) > 2
 
 
 def _factor(side: Behind, value: int) -> float:
@@ -168,15 +176,16 @@ def _of_formulas(of: Partings, one: Parting) -> Iterator[Told]:
     words = f"A: {theirs.words}; B: {mine.words}"
     subject = subject_of(of.second, one)
     words = f"{words}, of {subject}" if subject else words
+    change = f"compute what A does, {theirs.words}, in place of {mine.words}{f', of {subject}' if subject else ''}"
     if mine.name != theirs.name:
         of_one_kind = (mine.takes_two and theirs.takes_two) or (mine.is_over_an_axis and theirs.is_over_an_axis)
         if of_one_kind:
-            yield said(one, "mistake", "operation", words, SURE)
+            yield said(one, "mistake", "operation", words, SURE, change)
         return
     if mine.constant is not None and theirs.constant is not None and not _near(mine.constant, theirs.constant):
-        yield said(one, "convention", "constant", words, SURE)
+        yield said(one, "convention", "constant", words, SURE, change)
     if mine.axis is not None and mine.axis != theirs.axis:
-        yield said(one, "mistake", "axis", words, SURE)
+        yield said(one, "mistake", "axis", words, SURE, change)
 
 
 def _near(one: float, other: float) -> bool:
@@ -222,7 +231,8 @@ def _of_functions(of: Partings, one: Parting, value: int, theirs: tuple[Formula,
         if formula.is_activation
         else "operation"
     )
-    return said(one, "mistake", name, words, LIKELY if mine is None else SURE, of.first.flow.maker(result))
+    change = f"apply {formula.words} to {described(of.first, value)}, as A does, in place of {own}"
+    return said(one, "mistake", name, words, LIKELY if mine is None else SURE, change, of.first.flow.maker(result))
 
 
 def _of_operands(of: Partings, one: Parting) -> Iterator[Told]:
@@ -244,7 +254,8 @@ def _of_operands(of: Partings, one: Parting) -> Iterator[Told]:
             # Both take numbers of one value, which may be cut in another way.
             return
         words = f"A takes {described(of.first, held[0])}, where B takes {described(of.second, mine[0])}"
-        yield said(one, "mistake", "operand", words, LIKELY)
+        change = f"take {described(of.first, held[0])} in place of {described(of.second, mine[0])}"
+        yield said(one, "mistake", "operand", words, LIKELY, change)
 
 
 def _shares_weight(of: Partings, one: Parting) -> bool:
@@ -260,7 +271,7 @@ def _of_order(of: Partings, one: Parting) -> Iterator[Told]:
     subject = subject_of(of.second, one) or "the same numbers"
     if one.computes_the_same and _same_operands(of, one):
         words = f"both compute {one.formula.words} of {subject}, and the numbers are in another order in B"
-        yield said(one, "mistake", "permuted", words, PERHAPS)
+        yield said(one, "mistake", "permuted", words, PERHAPS, f"put the numbers of {subject} into A's order")
         return
     for value in one.second.common:
         for operand in of.first.moving(one.first):
@@ -268,7 +279,8 @@ def _of_order(of: Partings, one: Parting) -> Iterator[Told]:
                 continue
             if of.counterparts(value) & _moved_from(of.first, operand):
                 words = f"B takes other numbers of {described(of.first, operand)} than A, or in another order"
-                yield said(one, "mistake", "permuted", words, PERHAPS)
+                change = f"take the numbers of {described(of.first, operand)} that A takes, in A's order"
+                yield said(one, "mistake", "permuted", words, PERHAPS, change)
                 return
 
 
@@ -291,4 +303,4 @@ def _unknown(of: Partings, one: Parting) -> Told:
         f"the last that both have is {subject}; of it B computes {one.formula.words}{theirs}; nothing behind it is the "
         "same again"
     )
-    return said(one, "unknown", NO_NAME, words, 0.0)
+    return said(one, "unknown", NO_NAME, words, 0.0, "")

@@ -24,10 +24,12 @@ def of_steps_left_out(of: Partings, one: Parting) -> Iterator[Told]:
     factor = of.first.formula(places[0]).constant if len(places) == 1 else None
     if factor is not None and of.first.formula(places[0]).name == "factor":
         times = factor_in_words(factor, of.second.flow.shape(value))
-        yield said(one, "factor", "scaled", f"A multiplies {what} by {times} first, and B does not", LIKELY, places[0])
+        sentence = f"A multiplies {what} by {times} first, and B does not"
+        yield said(one, "factor", "scaled", sentence, LIKELY, f"multiply {what} by {times} first", places[0])
         return
     sentence = f"A does something to {what} first, and B takes it as it is: {words}"
-    yield Told(Cause("mistake", "missing", sentence, LIKELY, sentence), places[0], one.second.step, names[:1])
+    change = f"do to {what} what A does first: {words}"
+    yield Told(Cause("mistake", "missing", sentence, LIKELY, change), places[0], one.second.step, names[:1])
 
 
 def of_additional_steps(of: Partings, one: Parting) -> Iterator[Told]:
@@ -42,7 +44,8 @@ def of_additional_steps(of: Partings, one: Parting) -> Iterator[Told]:
         formula = of.second.formula(places[0])
         kind: CauseKind = "factor" if len(places) == 1 and formula.name == "factor" else "mistake"
         name = "scaled" if kind == "factor" else "additional"
-        yield Told(Cause(kind, name, sentence, LIKELY, sentence), other.second.step, places[0], (), names[:1])
+        change = f"take {described(of.first, value)} as it is, without {words}"
+        yield Told(Cause(kind, name, sentence, LIKELY, change), other.second.step, places[0], (), names[:1])
 
 
 def _left_out(of: Partings, one: Parting) -> tuple[list[int], int] | None:

@@ -41,9 +41,11 @@ def subject_of(side: Behind, one: Parting) -> str:
     return " and ".join(dict.fromkeys(described(side, value) for value in moving[:2]))
 
 
-def said(one: Parting, kind: CauseKind, name: str, words: str, confidence: float, first: int | None = None) -> Told:
-    """Return a cause whose words say what must change too; it stands at the steps that part, or at another one of A."""
-    cause = Cause(kind, name, words, confidence, "" if kind == "unknown" else words)
+def said(
+    one: Parting, kind: CauseKind, name: str, words: str, confidence: float, change: str, first: int | None = None
+) -> Told:
+    """Return a cause with what must change; it stands at the steps that part, or at another one of A."""
+    cause = Cause(kind, name, words, confidence, change)
     return Told(cause, one.first if first is None else first, one.second.step)
 
 

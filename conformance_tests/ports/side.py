@@ -30,6 +30,7 @@ from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.departures import found_in
 from veriformer.conformance_tests.recognition.embeddings import Embedding, positions_of
+from veriformer.conformance_tests.recognition.ends import norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Activated, Fixed, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -234,7 +235,7 @@ class Side:
             norm = self._final_norm(one.input, known)
             items = [*norm, *pooling_items(self.flow, one.input, path), *self._unembedding(one, path)]
             yield PortPart(f"unembedding {number}" if number else "unembedding", 0, None, path, one.step, items)
-        if not self.model.ends:
+        if not self.model.ends or norm_of_result(self.model) is not None:
             for output in self.trace.outputs[:1]:
                 items = list(self._final_norm(output, known))
                 if items:

@@ -48,6 +48,11 @@ def _of_pair(one: Judged, used: Used) -> Iterator[WeightPair]:
         names = other.names if isinstance(other, Weight) else ()
         finding = differing.get(weight.key)
         if finding is not None and finding.relation is not None:
+            if finding.held or finding.cut_otherwise:
+                # The code is at fault, and not the numbers.
+                held = tuple(finding.held.split(", ")) if finding.held else names
+                yield WeightPair(weight.names, held, "same", f"{weight.key}: the same, which B's code takes otherwise")
+                continue
             relation = "elsewhere" if finding.elsewhere is not None else finding.relation.name
             yield WeightPair(weight.names, names, relation, cause_of(finding).sentence, bool(finding.harmless))
         elif weight.array is not None and _is_same(weight, second):

@@ -18,6 +18,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import (
     norm_mistakes,
+    norms_of,
     path_of_norm,
 )
 from veriformer.conformance_tests.recognition.streams import Place
@@ -54,12 +55,48 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
             sentence = "the stream ends without a norm, though every layer normalises what it reads"
             item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
             yield departure(model, _unused_norm(model) or _around_layers(model, read, path), None, "norm", item)
+    for norm in _norms_at_the_end(model):
+        for item in norm_mistakes(model.flow, norm, "final_norm"):
+            yield departure(model, path_of_norm(model.flow, norm), None, norm.kind, item)
     yield from _of_output(model)
 
 
 def _is_an_image(model: ModelReading, value: int) -> bool:
     """Return whether a stream is read as an image, without a norm, as convolutions read that of ViTDet."""
     return len(model.flow.shape(value)) >= len(("samples", "channels", "height", "width"))
+
+
+def _norms_at_the_end(model: ModelReading) -> Iterator[Norm]:
+    """Yield the norms before the later ends, and the one that the model's result comes from, which are of no sublayer.
+
+    A model may return its stream, or be a single norm.
+    """
+    known = _norms_of_sublayers(model)
+    for end in model.ends[1:]:
+        read = model.at_root(model.reader.read(end.input))
+        if isinstance(read, Norm) and read.value not in known:
+            yield read
+    last = norm_of_result(model)
+    if last is not None:
+        yield last
+
+
+def norm_of_result(model: ModelReading) -> Norm | None:
+    """Return the norm that gives the model's result; None where it is one of a sublayer, or no layer's at all.
+
+    Vectors that are only divided by their lengths, as for a cosine, are not normalised by a layer.
+    """
+    if not model.trace.outputs:
+        return None
+    read = model.at_root(model.reader.read(model.trace.outputs[0]))
+    before_ends = {model.at_root(model.reader.read(one.input)).value for one in model.ends}
+    if not isinstance(read, Norm) or read.value in _norms_of_sublayers(model) | before_ends:
+        return None
+    return read if read.gain is not None or read.kind == "layer_norm" or not model.ends else None
+
+
+def _norms_of_sublayers(model: ModelReading) -> set[int]:
+    return {norm.value for one in model.readings for _, norm in norms_of(one.place)}
 
 
 def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:

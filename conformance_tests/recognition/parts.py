@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Positions,
     positions_of,
 )
+from veriformer.conformance_tests.recognition.ends import norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -46,7 +47,7 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     # Without a sublayer, only the last map is known to be the end of anything.
     for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)
-    if not model.ends:
+    if not model.ends or norm_of_result(model) is not None:
         yield from _final_norms(model, departures)
 
 
@@ -271,7 +272,7 @@ def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
 
 
 def _final_norms(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:
-    """Yield the norms of what the model returns, where no map comes after its last sublayer."""
+    """Yield the norms of what the model returns, where no map comes after them."""
     for output in model.trace.outputs:
         yield from _final_norm(model, model.at_root(model.reader.read(output)), departures)
 

@@ -189,7 +189,8 @@ class Reader:
         shift = None if norm.shift is None else vectors[norm.shift]
         one_plus = gain is not None and self._is_one_plus(gain)
         of = self.read(start)
-        if isinstance(of, Unknown) or (isinstance(of, Norm) and of.kind == "norm"):
+        unread = isinstance(of, Unknown) and start not in self.flow.trace.inputs
+        if unread or (isinstance(of, Norm) and of.kind == "norm"):
             # A norm of what is no part may be a mistaken norm of a part; of the same value the right norm says more.
             mistaken = self._mistaken_norm(value)
             if mistaken is not None and mistaken.mistake is not None and mistaken.of.value != of.value:
@@ -236,7 +237,10 @@ class Reader:
             if isinstance(of, Norm) and of.kind != "norm" and of.mistake is None and not isinstance(of.of, Unknown):
                 # What is done to a right norm afterwards, such as hiding padding, is no norm again.
                 return unnamed
-            if isinstance(of, Unknown) or (isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]):
+            given = start in self.flow.trace.inputs
+            if (isinstance(of, Unknown) and not given) or (
+                isinstance(of, Output) and self.flow.shape(start)[-1:] != shape[-1:]
+            ):
                 continue
             vectors = self.vectors_between(start, value)
             if len(vectors) > 2 or not self._takes_sizes(start, value):
@@ -244,7 +248,8 @@ class Reader:
             found = self._with_mistake(value, start, of, vectors)
             if found.mistake is not None:
                 return found
-            unnamed = unnamed or found
+            # What a model does to its own input is a norm only where its formula is known.
+            unnamed = unnamed or (None if given else found)
         return unnamed
 
     def _takes_sizes(self, start: int, value: int) -> bool:

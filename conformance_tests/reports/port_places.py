@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from veriformer.conformance_tests.core.text import counted, plain
+from veriformer.conformance_tests.mistakes import remedy
 from veriformer.conformance_tests.ports.findings import Difference, WeightPair
+from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.reports.layers import Place, alike, placed
 
 # No layer has this number, so that the first number in a name is taken for that of its layer.
@@ -60,9 +62,16 @@ def corrections(group: Sequence[Difference]) -> list[str]:
     departing = [one for one in group if one.departs == "A" and one.own_a is not None]
     if len(departing) < len(group):
         return []
-    said = dict.fromkeys(one.own_a.sentence.rstrip(".") for one in departing if one.own_a is not None)
+    said = dict.fromkeys(_correction(one.own_a) for one in departing if one.own_a is not None)
     place = joined_places([placed(one.path_a, one.layer) for one in group if one.path_a]) or place_of(group)
     return [f"{place}: {sentence}" for sentence in list(said)[:1]]
+
+
+def _correction(own: Departure) -> str:
+    """Return what to do where a model departs, else where it does."""
+    known = next((wanted for one in own.suspects if (wanted := remedy(one.name))), "")
+    sentence = own.sentence.rstrip(".")
+    return f"{known} ({sentence})" if known else f"mend this: {sentence}"
 
 
 def _change(same: Sequence[Difference]) -> str:

@@ -305,10 +305,6 @@ def _of_scores(site: Site, index: int) -> Iterator[Break]:
     yield site.replaced("scale twice", {index: _on_result(lambda x: x / width**0.5)})
     keys_forth = _on_operand(last, lambda x: torch.roll(x, 1, dims=-1))
     yield site.replaced("keys one position further", {index: keys_forth})
-    shape = site.flow.shape(site.trace.steps[index].results[0])
-    if shape[-1] == shape[-2]:
-        swapped = _on_result(lambda x: x.transpose(-1, -2))
-        yield site.replaced("queries and keys exchanged", {index: swapped})
     if stacked is not None:
         heads = stacked
         yield site.replaced("scale of all heads together", {index: _on_result(lambda x: x * heads**-0.5)})
@@ -725,7 +721,7 @@ def _of_positions(site: Site, index: int, table: int) -> Iterator[Break]:
     value = site.trace.steps[index].operands[table]
     changes: dict[str, Replacement] = {
         "positions left out": _operand(1 - table),
-        "first position for all": _on_operand(table, lambda x: x[..., :1, :].expand(x.shape).clone()),
+        "first position for all": _on_operand(table, lambda x: x[..., :1, :]),
     }
     if not site.flow.depends_on_parameters(value):
         # A learned table with its rows in another order is a learned table.
@@ -734,6 +730,9 @@ def _of_positions(site: Site, index: int, table: int) -> Iterator[Break]:
         changes["positions twice"] = _on_operand(table, lambda x: x * 2.0)
     made = site.flow.making(value)
     where = made.module if made is not None else site.part.path
+    lookup = site.flow.maker(value)
+    if made is not None and made.kind == Kind.LOOKUP and lookup is not None:
+        yield replace(site.replaced("first row for all", {lookup: _on_operand(1, torch.zeros_like)}), where=where)
     for name, change in changes.items():
         yield replace(site.replaced(name, {index: change}), where=where)
 

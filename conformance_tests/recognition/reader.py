@@ -184,7 +184,8 @@ class Reader:
         if isinstance(of, Unknown) or (isinstance(of, Norm) and of.kind == "norm"):
             # A norm of what is no part may be a mistaken norm of a part.
             mistaken = self._mistaken_norm(value)
-            if mistaken is not None and mistaken.mistake is not None:
+            if mistaken is not None and mistaken.mistake is not None and mistaken.mistake.decision != "eps_value":
+                # With its own eps it is right, whatever the norms before it have.
                 return mistaken
         return Norm(value, self.read(start), norm.kind, norm.eps, norm.placement, gain, shift, one_plus)
 
@@ -245,7 +246,10 @@ class Reader:
         for index in self.flow.between(start, value):
             step = self.flow.steps[index]
             made = [self.flow.array(one) for one in step.results]
-            if step.kind == Kind.OTHER and any(0 < one.size < size and one.dtype.kind == "f" for one in made):
+            # Zeros that are put in are no sizes.
+            if step.kind == Kind.OTHER and any(
+                0 < one.size < size and one.dtype.kind == "f" and one.any() for one in made
+            ):
                 return True
         return False
 

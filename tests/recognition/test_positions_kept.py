@@ -84,3 +84,13 @@ def test_a_norm_of_vectors_with_zeros_put_in_has_its_own_eps(
     found = recognised(late.layer_norms())
     assert found.departures == ()
     assert part(found, "stack.blocks.0.norm1").summary.startswith("layer_norm, eps 1e-05")
+
+
+def test_repeated_values_one_position_late_are_stated(
+    late: ModuleType, recognised: Callable[[object], Recognition]
+) -> None:
+    found = recognised(late.one_with_late_values())
+    assert found.departures == ()
+    assert {(one.as_departure.path, one.as_departure.step) for one in found.differences} == {
+        ("stack.blocks.1.attention", "value")
+    }

@@ -83,3 +83,25 @@ def one_late_gate():
 
 def layer_norms(model=ZeroedToken):
     return model(lambda: Block(norm=lambda: nn.LayerNorm(48)), norm=rms_norm)
+
+
+class LateValues(nn.Module):
+    """Two heads of values for four of queries, repeated, and one position late."""
+
+    def __init__(self, late=True):
+        super().__init__()
+        self.late = late
+        self.query, self.key, self.value = nn.Linear(48, 48), nn.Linear(48, 24), nn.Linear(48, 24)
+        self.out = nn.Linear(48, 48)
+
+    def forward(self, x):
+        q, k, v = (one(x).unflatten(-1, (-1, 12)).transpose(1, 2) for one in (self.query, self.key, self.value))
+        k, v = k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1)
+        v = v.roll(1, dims=2) if self.late else v
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+def one_with_late_values():
+    late = iter((False, True, False))
+    return Decoder(lambda: Block(attention=lambda: LateValues(next(late))), layers=3)

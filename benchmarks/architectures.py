@@ -111,7 +111,7 @@ def outcome(model_type: str, name: str, seconds: float) -> Outcome:
     """Return what is said of a class, of its small configuration or, where that does not run, of the roomy one."""
     started = time.monotonic()
     try:
-        with _limited(seconds):
+        with limited(seconds):
             said = _tried(model_type, name, SMALL)
             said = said if said.run or said.internal else _better(said, _tried(model_type, name, ROOMY))
     except OutOfTime:
@@ -163,7 +163,7 @@ def _require_tiny(builder: Any, config: Any) -> None:
 
 
 def _of_model(model_type: str, name: str, model: Any) -> Outcome:
-    with _session(model) as session:
+    with session_of(model) as session:
         recognition, doubts = recognised_in(session, _SEED)
     report = model_report(name, recognition)
     return Outcome(
@@ -181,7 +181,7 @@ def _of_model(model_type: str, name: str, model: Any) -> Outcome:
 
 
 @contextmanager
-def _session(model: Any) -> Iterator[Session]:
+def session_of(model: Any) -> Iterator[Session]:
     """Record a model on inputs that are guessed or, where none fits, on those that its class names."""
     with ExitStack() as stack:
         try:
@@ -229,7 +229,9 @@ def _unread(recognition: Recognition) -> list[str]:
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime in what runs for longer."""
+
     def end(*_: object) -> None:
         raise OutOfTime
 

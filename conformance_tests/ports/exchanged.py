@@ -61,8 +61,8 @@ def cause_of_exchange(exchanged: Mapping[Layer, int], *, in_code: bool = False) 
     if in_code:
         pairs = [f"B runs layer {source} where A runs layer {number}" for (_, number), source in exchanged.items()]
         sentence = f"the layers run in another order: {first_few(pairs, _MOST)}"
-        numbers = sorted(number for _, number in exchanged)
-        change = f"run layers {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} in A's order"
+        moved = [str(number) for number in sorted(number for _, number in exchanged)]
+        change = f"run layers {', '.join(moved[:-1])} and {moved[-1]} in A's order"
         return Cause("mistake", EXCHANGED, sentence, 1.0, change)
     pairs = [f"layer {number} of B has the weights of A's layer {source}" for (_, number), source in exchanged.items()]
     sentence = f"the layers are exchanged: {first_few(pairs, _MOST)}"

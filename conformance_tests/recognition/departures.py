@@ -21,7 +21,7 @@ from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
 )
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, module_around, path_of_maps
-from veriformer.conformance_tests.recognition.returning import returning_mistakes
+from veriformer.conformance_tests.recognition.positions_kept import mistakes_of_positions
 from veriformer.conformance_tests.recognition.siblings import odd_layers
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -107,7 +107,7 @@ def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
         found = place_mistakes(model.flow, one.place, model.streams.places)
         is_longer = _is_in_a_longer_network(model, one)
         yield from (item for item in found if not (is_longer and item.step == "residual"))
-        yield from returning_mistakes(model.flow, one.place)
+        yield from mistakes_of_positions(model.flow, one.place)
     if one.attention is not None:
         yield from argument_mistakes(model.flow, one.attention)
         yield from attention_mistakes(

@@ -13,6 +13,8 @@ _USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-4, 1e-2, 0.0, 2.0**-23, 2.
 
 # The squares of vectors that were normalised before differ by less.
 _LEAST_SPREAD = 1e-3
+# What a norm makes of the rounding of a vector that is one number is smaller, whatever its eps.
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,11 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
     centred = x - x.mean(axis=-1, keepdims=True) if kind == "layer_norm" else x
     square = (centred**2).mean(axis=-1)
     size = np.sqrt((unscaled**2).mean(axis=-1))
-    if not (size > 0).all() or not (square > 0).all():
+    # A vector of one number, as of zeros that were put in, has no size to be told from rounding.
+    told = square > (16.0 * unit) ** 2 * np.max(square)
+    if not told.any() or not (size[told] > 0).all() or (size[~told] > _NOTHING).any():
         return None
+    centred, unscaled, square, size = centred[told], unscaled[told], square[told], size[told]
     divisor = np.sqrt(square) / size
     # One number for each vector must explain it all.
     if not agree(unscaled, centred / divisor[:, None], unit):

@@ -92,7 +92,7 @@ def _without_repetitions(split: Split) -> Split:
     ]
     first = sorted(set(kept))
     columns = None if split.columns is None else split.columns[first]
-    return Split(split.array[:, first], columns, split.value, split.order[:, first])
+    return replace(split, array=split.array[:, first], columns=columns, order=split.order[:, first])
 
 
 @dataclass(frozen=True, eq=False)

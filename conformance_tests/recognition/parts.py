@@ -24,6 +24,7 @@ from veriformer.conformance_tests.recognition.networks import NetworkReading, br
 from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import pooled_words
+from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
@@ -74,6 +75,10 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     if embedding.norm is not None:
         words.append(summary_of(embedding.norm))
     count = len(embedding.terms)
+    if status == "holds" and any(is_replaced(model.flow, one.value, (embedding.value,)) for one in embedding.tokens):
+        words.append(REPLACED)
+        yield Part(path, role, None, ", ".join(words), conventions, "unrecognised", 0, count, place)
+        return
     yield Part(path, role or "embedding", None, ", ".join(words), conventions, status, count, count, place)
 
 
@@ -143,19 +148,22 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     activation = network.activation if network is not None else None
     understood = activation is not None
     role = "gated_feed_forward" if network is not None and network.gated else "feed_forward"
-    residual = _residual(model, one)
+    residual, moved = _residual(model, one), moved_in(model.flow, one.place) is not None
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
-    status = _sublayer_status(model, one, departures, understood=understood)
+    status = _sublayer_status(model, one, departures, understood=understood and not moved)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}"
+    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}" + (
+        f", {MOVED}" if moved else ""
+    )
     total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
 
 
 def _residual(model: ModelReading, one: Layered) -> list[bool]:
-    """Return whether a sublayer is added to the stream; nothing where no sublayer of the model is."""
-    residuals = [other.place.residual != "none" for other in model.readings]
-    return [one.place.residual != "none"] if any(residuals) else []
+    """Return whether a sublayer is added to the stream, at its positions; nothing where no sublayer of the model is."""
+    if all(other.place.residual == "none" for other in model.readings):
+        return []
+    return [one.place.residual != "none" and moved_in(model.flow, one.place) is None]
 
 
 def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
@@ -212,6 +220,9 @@ def _attention_part(
         words.insert(1, "across")
     words += attention_words(model.flow, reading, model.batch)
     conventions |= _attention_conventions(reading)
+    if moved_in(model.flow, one.place) is not None:
+        understood = False
+        words.append(MOVED)
     fused = reading.sublayer.sites[0].weights is None
     steps = [operand.understood for operand in operands]
     steps += [reading.setting is not None] * (1 if fused else 3)
@@ -245,6 +256,11 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
     status = _status(path, None, {"unembedding"}, departures)
     if layer_in(path) is not None and _leads_to_a_map(model, one):
         yield Part(path, "unrecognised", layer_in(path), "linear map", {}, "unrecognised", 0, 1, one.step)
+        return
+    later = [other.input for other in model.maps.linear if other.step > one.step]
+    if status == "holds" and is_replaced(model.flow, one.output, (*later, *model.trace.outputs)):
+        words = f"unembedding{tied}, {REPLACED}"
+        yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, "unrecognised", 0, 1, one.step)
         return
     words = ", ".join(("unembedding" + tied, *_read_by_end(model, one)))
     yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)

@@ -193,7 +193,9 @@ class Reader:
         if unread or (isinstance(of, Norm) and of.kind == "norm"):
             # A norm of what is no part may be a mistaken norm of a part; of the same value the right norm says more.
             mistaken = self._mistaken_norm(value)
-            if mistaken is not None and mistaken.mistake is not None and mistaken.of.value != of.value:
+            said = None if mistaken is None or mistaken.of.value == of.value else mistaken.mistake
+            # With its own eps it is right, whatever the norms before it have.
+            if mistaken is not None and said is not None and said.decision != "eps_value":
                 return mistaken
         return Norm(value, self.read(start), norm.kind, norm.eps, norm.placement, gain, shift, one_plus)
 
@@ -258,7 +260,10 @@ class Reader:
         for index in self.flow.between(start, value):
             step = self.flow.steps[index]
             made = [self.flow.array(one) for one in step.results]
-            if step.kind == Kind.OTHER and any(0 < one.size < size and one.dtype.kind == "f" for one in made):
+            # Zeros that are put in are no sizes.
+            if step.kind == Kind.OTHER and any(
+                0 < one.size < size and one.dtype.kind == "f" and one.any() for one in made
+            ):
                 return True
         return False
 

@@ -9,6 +9,7 @@ from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Sum, Unknown
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.positions_kept import KEPT, MOVED, moved_in
 from veriformer.conformance_tests.recognition.streams import Place
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
@@ -37,7 +38,7 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
     residual = place.residual
     if residual.startswith("what it reads") and place.before is None:
         # Where nothing is normalised before, what is read is the stream.
-        residual = "stream"
+        residual = residual.replace("what it reads", "stream", 1)
     yield from _standing(flow, place, kind, start)
     if _is_unread_end(flow, place):
         # What the sum would be read by is not there to tell it.
@@ -65,6 +66,10 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         rank=int(place.factor == 1.0),
     )
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
+    moved = moved_in(flow, place)
+    at_move, words = (exit_step, KEPT) if moved is None else (moved.step, MOVED)
+    path = "" if moved is None else flow.steps[moved.step].module
+    yield Aspect("positions kept", output, moved is None, words, at_move, rank=int(moved is None), path=path)
     # What the model was handed is a stream, though nothing is known of how it was made.
     known = not isinstance(place.stream, Unknown) or place.stream.value in flow.trace.inputs
     made = None if known or place.stream is None else flow.maker(place.stream.value)

@@ -42,6 +42,11 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
 
     NotWrapped where there is none, or where it cannot be known.
     """
+    names = [parameter.name for parameter in parameters_of(stage)]
+    for place, value in given.items():
+        if _holds_arrays(value):
+            # Laws change the samples and the lengths, and a state would no longer go with them.
+            raise NotWrapped(f"its input {_name(place, names) or place} holds several arrays, such as a state")
     arrays = {place: value for place, value in given.items() if is_array(value)}
     sequences = {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
     if not sequences:
@@ -49,7 +54,6 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
     if len(sequences) == 1:
         (only,) = sequences
         return only
-    names = [parameter.name for parameter in parameters_of(stage)]
     by_name = [place for place in sequences if _TARGET.search(_name(place, names))]
     result = result_of(returned, stage.framework.is_array, lambda _: False)
     shape = () if result is None else tuple(result.shape[:2])
@@ -68,6 +72,12 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
 def is_of_flags(values: Array) -> bool:
     """Return whether an array is of truth values, or of nothing but zeros and ones, as masks and segments are."""
     return values.dtype.kind == "b" or (values.dtype.kind in "iu" and bool(((values == 0) | (values == 1)).all()))
+
+
+def _holds_arrays(value: Any) -> bool:
+    """Return whether a value is a list or a dictionary with arrays in it, as the state of earlier calls is."""
+    inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return any(is_array(one) or _holds_arrays(one) for one in inside)
 
 
 def _name(place: Place, names: Sequence[str]) -> str:

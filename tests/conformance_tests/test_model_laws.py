@@ -122,3 +122,22 @@ def test_the_laws_stand_in_the_report_of_a_check() -> None:
     assert report.counts["failed"] == 1 and [one.path for one in report.laws if one.report.counts["failed"]] == [""]
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert model.training and all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_model_that_takes_a_state_is_not_judged_by_laws_that_change_its_samples() -> None:
+    import torch
+
+    class Remembers(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.map = torch.nn.Embedding(20, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, tokens: Any, memory: list[Any]) -> Any:
+            x = self.embed(tokens)
+            return self.map(x) + memory[0].mean(1, keepdim=True)
+
+    inputs = (torch.arange(10).reshape(2, 5), [torch.randn(2, 3, 8)])
+    with opened(find_model(Remembers(), "model"), inputs, seed=0) as session:
+        (made,) = session.wrapped([WholeModel(causal=False)])
+    assert made.implementation is None
+    assert made.reason == "its input memory holds several arrays, such as a state"

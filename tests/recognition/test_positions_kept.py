@@ -1,4 +1,4 @@
-"""Vectors that go to other positions: stated where one layer does so, and judged nowhere; what comes back is right."""
+"""Vectors that go to other positions depart or are not judged; what comes back to its own is right."""
 
 from __future__ import annotations
 
@@ -31,30 +31,27 @@ def part(found: Recognition, path: str) -> Part:
 
 
 @pytest.mark.parametrize("name", ("LateBlock", "LateStream"))
-def test_one_late_layer_is_stated_and_not_judged(
+def test_one_late_layer_departs_where_it_is_added(
     late: ModuleType, recognised: Callable[[object], Recognition], name: str
 ) -> None:
     found = recognised(late.one_of_three(getattr(late, name)))
-    assert found.departures == ()
-    [difference] = found.differences
-    assert difference.own == "vectors go to other positions of the stream"
-    assert difference.as_departure.path == "stack.blocks.1"
-    assert part(found, "stack.blocks.1.network").status == "unrecognised"
+    assert [(one.path, one.layer, one.step) for one in found.departures] == [("stack.blocks.1", 1, "residual")]
+    assert part(found, "stack.blocks.1.network").status == "departs"
     assert part(found, "stack.blocks.0.network").status == "holds"
 
 
-def test_late_layers_all_alike_are_not_judged(late: ModuleType, recognised: Callable[[object], Recognition]) -> None:
+def test_late_layers_all_alike_depart(late: ModuleType, recognised: Callable[[object], Recognition]) -> None:
     found = recognised(late.all_of_three(late.LateBlock))
-    assert found.departures == ()
+    assert [one.layer for one in found.departures] == [0, 1, 2]
     networks = [one for one in found.parts if one.role == "gated_feed_forward"]
-    assert [one.status for one in networks] == ["unrecognised"] * 3
+    assert [one.status for one in networks] == ["departs"] * 3
     assert found.share_found < 1.0
 
 
 def test_a_late_gate_inside_of_a_network_is_seen(late: ModuleType, recognised: Callable[[object], Recognition]) -> None:
     found = recognised(late.one_late_gate())
-    assert part(found, "stack.blocks.1.network").status == "unrecognised"
-    assert [one.as_departure.layer for one in found.differences] == [1]
+    assert part(found, "stack.blocks.1.network").status != "holds"
+    assert {one.layer for one in (*found.departures, *(each.as_departure for each in found.differences))} == {1}
 
 
 @pytest.mark.parametrize("name", ("RolledThere", "PositionsFirst"))

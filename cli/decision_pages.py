@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from veriformer.cli.output import page_width
 from veriformer.conformance_tests.core.text import counted, first_few
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.operations.decisions import KnownDecision, decisions_named
@@ -9,7 +10,6 @@ from veriformer.conformance_tests.reports.layout import Lines, blank, entry, hea
 from veriformer.conformance_tests.variants.decision import Option
 from veriformer.spec.conventions import CONVENTIONS, ConventionValue
 
-_WIDTH = 100
 _LABEL = 14
 _KINDS = {
     "standard": "what the reference does",
@@ -35,7 +35,7 @@ def decision_pages(identifier: str) -> list[Lines]:
 
 def _decision_page(known: KnownDecision) -> Lines:
     opening = f"{known.decision.question} The reference takes {known.decision.standard.name}; {_others(known)}."
-    return [heading(known.name), *paragraph(opening, _WIDTH), blank(), *_facts(known), *_choices(known)]
+    return [heading(known.name), *paragraph(opening, page_width()), blank(), *_facts(known), *_choices(known)]
 
 
 def _others(known: KnownDecision) -> str:
@@ -50,7 +50,7 @@ def _choice_page(known: KnownDecision, option: Option) -> Lines:
     mistake, value = catalogue().get(option.slug), _value(known, option)
     opening = f"A choice in the decision {known.name}, and {_KINDS[option.status]}: {_meaning(known, option)}."
     opening += f" The question is: {known.decision.question}"
-    lines = [heading(f"{known.name}={option.name}"), *paragraph(opening, _WIDTH), blank()]
+    lines = [heading(f"{known.name}={option.name}"), *paragraph(opening, page_width()), blank()]
     if mistake is not None:
         reports = first_few([citation.issue for citation in mistake.citations], _MOST_CITATIONS)
         # A value of a convention is the mistake only where another one is declared.
@@ -72,10 +72,10 @@ def _facts(known: KnownDecision) -> Lines:
 
 def _choices(known: KnownDecision) -> Lines:
     lines = [blank(), heading(f"Choices ({len(known.options)})")]
-    column = min(max(len(option.name) for option in known.options) + 2, _WIDTH // 2)
+    column = min(max(len(option.name) for option in known.options) + 2, page_width() // 2)
     for option in known.options:
         text = f"{option.status}: {_meaning(known, option)}"
-        lines += entry(option.name, text, _WIDTH, indent=2, label_width=column)
+        lines += entry(option.name, text, page_width(), indent=2, label_width=column)
     return lines
 
 
@@ -96,4 +96,4 @@ def _value(known: KnownDecision, option: Option) -> ConventionValue | None:
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

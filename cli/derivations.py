@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import UserError
+from veriformer.cli.output import page_width
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
     from veriformer.spec.derivations.derivation import Derivation, Step
     from veriformer.spec.derivations.results import DerivationResult, StepResult
-
-_WIDTH = 100
 
 
 @click.command("derive", short_help="Check the derivations that prove the laws.")
@@ -95,11 +94,11 @@ def _lines(derivation: Derivation, result: DerivationResult) -> Lines:
     from veriformer.conformance_tests.reports.layout import entry, paragraph
 
     lines = [Text(derivation.id, style="bold").append(f"   {derivation.title}", style="not bold")]
-    lines += paragraph(f"holds for {derivation.scope.meaning}", _WIDTH, 2, "dim")
+    lines += paragraph(f"holds for {derivation.scope.meaning}", page_width(), 2, "dim")
     for number, (step, checked) in enumerate(zip(derivation.steps, result.steps, strict=True), 1):
         lines += _step(number, step, checked)
     for method in dict.fromkeys(step.method for step in derivation.steps if step.method != step.short_method):
-        lines += entry("", method, _WIDTH, indent=2, label_width=0, style="dim")
+        lines += entry("", method, page_width(), indent=2, label_width=0, style="dim")
     return [*lines, Text("")]
 
 
@@ -110,18 +109,21 @@ def _step(number: int, step: Step, checked: StepResult) -> Lines:
     mark, style = ("✓", "green") if checked.holds else ("✗", "bold red")
     line = Text(f"  {mark} ", style=style)
     line.append(f"{number}. {checked.step}", style="default").append(f"   {checked.seconds:.2f} s", style="dim")
-    lines = [line, *(paragraph(f"given {'; '.join(step.hypotheses)}", _WIDTH, 6, "dim") if step.hypotheses else [])]
+    lines = [
+        line,
+        *(paragraph(f"given {'; '.join(step.hypotheses)}", page_width(), 6, "dim") if step.hypotheses else []),
+    ]
     if checked.holds:
         proved = "holds by" if step.holds_by_evaluation else "proved by"
         text = f"{proved} {step.short_method}; {checked.spot_check.detail}; {checked.vacuity.detail}"
-        return [*lines, *paragraph(text, _WIDTH, 6, "dim")]
+        return [*lines, *paragraph(text, page_width(), 6, "dim")]
     reasons = [
         checked.statement,
         "" if checked.proved else f"not proved: {checked.proof.detail}",
         "" if checked.spot_checked else f"not confirmed: {checked.spot_check.detail}",
         "" if checked.not_vacuous else f"vacuous: {checked.vacuity.detail}",
     ]
-    return [*lines, *(row for reason in reasons for row in paragraph(reason, _WIDTH, 6, "red"))]
+    return [*lines, *(row for reason in reasons for row in paragraph(reason, page_width(), 6, "red"))]
 
 
 def _total(results: list[DerivationResult]) -> Lines:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
+from veriformer.cli.output import page_width
 from veriformer.conformance_tests.core.text import plain
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled
 from veriformer.spec.derivations.printing import in_words
 from veriformer.spec.worked_examples.example import WorkedExample
 
-_WIDTH = 100
 _LABEL = 12
 _DIGITS = 8
 
@@ -72,4 +72,4 @@ def _has_decimals(value: Any) -> bool:
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from veriformer.cli.output import page_width
 from veriformer.cli.pages import derivation_lines
 from veriformer.conformance_tests.mistakes import Mistake, catalogue, caught_by
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.laws import LAWS, LawStatement
 
-_WIDTH = 100
 _LABEL = 14
 
 
 def law_page(law: LawStatement, *, proof: bool = False) -> Lines:
     """Return a law: statement and consequence, what is given, formula, source, and its proof if asked for."""
-    lines = [heading(law.id), *paragraph(f"{law.statement} {_why_it_matters(law)}", _WIDTH), blank()]
+    lines = [heading(law.id), *paragraph(f"{law.statement} {_why_it_matters(law)}", page_width()), blank()]
     lines += _entry("operation", law.operation.name)
     lines += [line for number, given in enumerate(_given(law)) for line in _entry("" if number else "given", given)]
     lines += _entry("formula", f"(1)  {law.claim.formula}")
@@ -91,4 +91,4 @@ def _steps(identifier: str, names: tuple[str, ...]) -> str:
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.failures import UserError, show_broken_packages
+from veriformer.cli.output import page_width
 
 if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.layout import Lines
 
-_WIDTH = 100
 _KINDS = ("operations", "laws", "conventions", "derivations", "examples", "mistakes", "implementations")
 
 
@@ -78,7 +78,7 @@ def _laws() -> Lines:
             operation = law.operation.name
             lines += [Text(""), Text(operation, style="bold")] if lines else [Text(operation, style="bold")]
         lines += _row(law.id, law.statement, column)
-    return [*lines, Text(""), *entry("", _totals(), _WIDTH, indent=0, label_width=0)]
+    return [*lines, Text(""), *entry("", _totals(), page_width(), indent=0, label_width=0)]
 
 
 def _conventions() -> Lines:
@@ -145,7 +145,7 @@ def _missing(packages: tuple[str, ...]) -> str:
 def _row(name: str, text: str, column: int) -> Lines:
     from veriformer.conformance_tests.reports.layout import entry
 
-    return entry(name, text, _WIDTH, indent=0, label_width=column)
+    return entry(name, text, page_width(), indent=0, label_width=column)
 
 
 _LISTINGS: dict[str, Callable[[], Lines]] = {

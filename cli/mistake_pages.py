@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from rich.text import Text
 from veriformer.cli.failures import UserError
+from veriformer.cli.output import page_width
 from veriformer.conformance_tests.core.text import counted, first_few, plain
 from veriformer.conformance_tests.mistakes import Citation, Equivalence, Mistake, PlantedMistake, catalogue, remarks
 from veriformer.conformance_tests.mistakes.kills import shown_in
@@ -14,7 +15,6 @@ from veriformer.conformance_tests.reports.layout import Lines, blank, entry, hea
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
 
-_WIDTH = 100
 _LABEL = 17
 _COLUMN = 20
 
@@ -30,14 +30,14 @@ def mistakes_listing(operations: tuple[str, ...] = ()) -> Lines:
     column = max((len(one.slug) for one in found), default=0) + 2
     lines = [line for one in found for line in _row(one, column)]
     for name in operations:
-        lines += [blank(), *paragraph(remarks()[name], _WIDTH)] if name in remarks() else []
-    return [*lines, blank(), *paragraph(_totals(found), _WIDTH)]
+        lines += [blank(), *paragraph(remarks()[name], page_width())] if name in remarks() else []
+    return [*lines, blank(), *paragraph(_totals(found), page_width())]
 
 
 def mistake_page(mistake: Mistake) -> Lines:
     """Return a mistake: what goes wrong, what hides it, the laws that catch it, where it is planted and was met."""
     opening = f"A known mistake: {mistake.sentence.rstrip('.')}. {_seen_by(mistake)}"
-    lines = [heading(mistake.slug), *paragraph(opening, _WIDTH), blank()]
+    lines = [heading(mistake.slug), *paragraph(opening, page_width()), blank()]
     lines += [line for label, text in _facts(mistake) if text for line in _entry(label, text)]
     if mistake.laws:
         lines += [blank(), heading("Caught by"), *_laws(mistake)]
@@ -64,8 +64,8 @@ def _seen_by(mistake: Mistake) -> str:
 def _row(mistake: Mistake, column: int) -> Lines:
     place = first_few(mistake.operations) if mistake.planted else f"not planted ({mistake.group})"
     return [
-        *entry(mistake.slug, mistake.sentence, _WIDTH, indent=0, label_width=column),
-        *entry("", place, _WIDTH, indent=0, label_width=column, style="dim"),
+        *entry(mistake.slug, mistake.sentence, page_width(), indent=0, label_width=column),
+        *entry("", place, page_width(), indent=0, label_width=column, style="dim"),
     ]
 
 
@@ -104,7 +104,9 @@ def _laws(mistake: Mistake) -> Lines:
     for operation in mistake.operations:
         lines += _entry("in", operation)
         for law in (law for law in mistake.laws if LAWS[law].operation.name == operation):
-            lines += entry(law, LAWS[law].statement, _WIDTH, indent=4, label_width=max(map(len, mistake.laws)) + 2)
+            lines += entry(
+                law, LAWS[law].statement, page_width(), indent=4, label_width=max(map(len, mistake.laws)) + 2
+            )
     return lines
 
 
@@ -112,19 +114,19 @@ def _change(planted: PlantedMistake) -> Lines:
     changed = [
         Text(part, style="red" if line[0] == "-" else "green")
         for line in planted.changed_lines()
-        for part in textwrap.wrap(line, _WIDTH, initial_indent="    ", subsequent_indent=" " * 10)
+        for part in textwrap.wrap(line, page_width(), initial_indent="    ", subsequent_indent=" " * 10)
     ]
-    return [*entry(planted.source, ", ".join(planted.laws), _WIDTH, indent=2, label_width=_COLUMN + 6), *changed]
+    return [*entry(planted.source, ", ".join(planted.laws), page_width(), indent=2, label_width=_COLUMN + 6), *changed]
 
 
 def _citation(citation: Citation) -> Lines:
     about = f"{plain(citation.symptom)} ({citation.evidence})"
     return [
         *labelled("", [citation.url], indent=2, label_width=0),
-        *paragraph(plain(citation.title), _WIDTH, indent=4),
-        *paragraph(about, _WIDTH, indent=4, style="dim"),
+        *paragraph(plain(citation.title), page_width(), indent=4),
+        *paragraph(about, page_width(), indent=4, style="dim"),
     ]
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

@@ -14,11 +14,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+WIDEST_PAGE = 100
+"""Pages of text are not wider, however wide the terminal is."""
+
+
 def standard_output(*, color: bool = True) -> Console:
     """Return the console of standard output."""
     from veriformer.conformance_tests.reports.screen import open_console
 
     return open_console(sys.stdout, color=color)
+
+
+def page_width() -> int:
+    """Return how many columns a page of text has: those of the terminal, and not too many of them to read."""
+    return min(WIDEST_PAGE, standard_output().width) if sys.stdout.isatty() else WIDEST_PAGE
 
 
 @contextmanager

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from rich.text import Text
+from veriformer.cli.output import page_width
 from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.spec.conventions import CONVENTIONS, Convention, ConventionValue
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
-_WIDTH = 100
 _LABEL = 14
 
 
 def operation_page(operation: Operation) -> Lines:
     """Return an operation: signature, parameters, formula, source, conventions and laws."""
-    lines = [heading(operation.name), *paragraph(f"{operation.summary} {_met_in(operation)}", _WIDTH), blank()]
+    lines = [heading(operation.name), *paragraph(f"{operation.summary} {_met_in(operation)}", page_width()), blank()]
     lines += _entry("signature", operation.signature)
     lines += _entry("formula", operation.formula)
     lines += _entry("result", operation.result)
@@ -28,11 +28,13 @@ def operation_page(operation: Operation) -> Lines:
     if operation.conventions:
         lines += [blank(), heading("Conventions")]
         for name in operation.conventions:
-            lines += entry(name, CONVENTIONS[name].question, _WIDTH, indent=2, label_width=20)
+            lines += entry(name, CONVENTIONS[name].question, page_width(), indent=2, label_width=20)
     laws = [law for law in LAWS.values() if law.operation is operation]
     column = max(len(law.id) for law in laws) + 2 if laws else 0
     lines += [blank(), heading(f"Laws ({len(laws)})")]
-    return lines + [line for law in laws for line in entry(law.id, law.statement, _WIDTH, indent=2, label_width=column)]
+    return lines + [
+        line for law in laws for line in entry(law.id, law.statement, page_width(), indent=2, label_width=column)
+    ]
 
 
 def _met_in(operation: Operation) -> str:
@@ -52,7 +54,7 @@ def convention_page(convention: Convention) -> Lines:
     """Return a convention: the question, its answers, who gives them, and which operations it bears on."""
     usual = next(value for value in convention.values if value.name == convention.standard)
     usually = f"The standard answer is {usual.name}: {usual.meaning.rstrip('.')}."
-    lines = [heading(convention.name), *paragraph(f"{convention.question} {usually}", _WIDTH), blank()]
+    lines = [heading(convention.name), *paragraph(f"{convention.question} {usually}", page_width()), blank()]
     for value in convention.values:
         lines += _value(value, value.name == convention.standard)
     operations = [name for name, operation in OPERATIONS.items() if convention.name in operation.conventions]
@@ -76,24 +78,24 @@ def derivation_lines(identifier: str, first: tuple[str, ...] = (), *, proof: boo
     """Return a derivation, the steps named in `first` before the others."""
     from veriformer.spec.derivations import load_derivation, render_text
 
-    page = render_text(load_derivation(identifier), width=_WIDTH, first=first, proof=proof)
+    page = render_text(load_derivation(identifier), width=page_width(), first=first, proof=proof)
     return [Text(line) for line in page.splitlines()] + [blank()]
 
 
 def _parameter(parameter: Parameter) -> Lines:
     optional = {"positional": "", "keyword": " (by name)", "feature": " (optional keyword)"}[parameter.requirement]
     shape = f"{parameter.shape}: " if parameter.shape else ""
-    return entry(parameter.name, f"{shape}{parameter.meaning}{optional}", _WIDTH, indent=2, label_width=20)
+    return entry(parameter.name, f"{shape}{parameter.meaning}{optional}", page_width(), indent=2, label_width=20)
 
 
 def _value(value: ConventionValue, is_standard: bool) -> Lines:
     marks = [mark for mark, given in (("standard", is_standard), ("only if declared", not value.inferred)) if given]
     text = f"{value.meaning}{f' ({marks[0]})' if marks else ''}"
     return [
-        *entry(value.name, text, _WIDTH, indent=2, label_width=20),
-        *entry("", f"followed by {value.followed_by}", _WIDTH, indent=2, label_width=20, style="dim"),
+        *entry(value.name, text, page_width(), indent=2, label_width=20),
+        *entry("", f"followed by {value.followed_by}", page_width(), indent=2, label_width=20, style="dim"),
     ]
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

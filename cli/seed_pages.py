@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rich.text import Text
+from veriformer.cli.output import page_width
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, labelled, paragraph
 from veriformer.spec.laws import LAWS
@@ -13,7 +14,6 @@ from veriformer.spec.seeds import DOCUMENTS, Claim, ClaimVerdict, claims, claims
 
 PREFIX = "seeds"
 
-_WIDTH = 100
 _LABEL = 12
 _FRAGMENT = 72
 _COLUMN = 22
@@ -46,7 +46,7 @@ def _overview() -> Lines:
     for document in DOCUMENTS:
         lines += [blank(), heading(f"Document {document}")]
         lines += [_row(claim) for claim in claims_of(document)]
-    return [*lines, blank(), *paragraph(f"{_said(claims())}. One claim: veriformer explain seeds.000.11", _WIDTH)]
+    return [*lines, blank(), *paragraph(f"{_said(claims())}. One claim: veriformer explain seeds.000.11", page_width())]
 
 
 def _counts() -> Lines:
@@ -73,7 +73,9 @@ def _document_page(document: str) -> Lines:
     for claim in found:
         place = f"{claim.id:8}{claim.verdict.value}"
         lines += [blank(), *labelled(place, [plain(claim.fragment.replace("\n", " "))], 0, _COLUMN)]
-        lines += entry("", f"line {claim.line}. {claim.exact or claim.reason}", _WIDTH, indent=0, label_width=_COLUMN)
+        lines += entry(
+            "", f"line {claim.line}. {claim.exact or claim.reason}", page_width(), indent=0, label_width=_COLUMN
+        )
     return lines
 
 
@@ -120,7 +122,9 @@ def _named(kind: str, name: str, meaning: str) -> Lines:
 
 def _wrapped(texts: Iterable[str]) -> list[str]:
     """Return lines cut to the width at spaces; a blank line stays."""
-    return [line.plain for text in texts for line in paragraph(plain(text, 1000), _WIDTH - _LABEL - 2) or [blank()]]
+    return [
+        line.plain for text in texts for line in paragraph(plain(text, 1000), page_width() - _LABEL - 2) or [blank()]
+    ]
 
 
 def _said(judged: tuple[Claim, ...]) -> str:
@@ -130,4 +134,4 @@ def _said(judged: tuple[Claim, ...]) -> str:
 
 
 def _entry(label: str, text: str) -> Lines:
-    return entry(label, text, _WIDTH, indent=2, label_width=_LABEL)
+    return entry(label, text, page_width(), indent=2, label_width=_LABEL)

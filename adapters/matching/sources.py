@@ -24,6 +24,11 @@ _REPEATS = ("nrep", "numrep", "repeats", "nrepeats", "groups", "ngroups", "numgr
 _CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
 _OPTIONS = ("lnparam", "lnparams", "normparam", "normparams", "layernormparam")
+_PADDING = (
+    *("keypadding", "keypaddingmask", "srckeypaddingmask", "memorykeypaddingmask", "padding", "paddingmask"),
+    *("padmask", "kvmask", "keymask", "kvpaddingmask", "attentionmask", "ispadding", "ispad", "validkeys", "keyvalid"),
+)
+"""A mask of keys for each sample, which is the mask of an attention that has no other."""
 NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
@@ -88,6 +93,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     others = [one for one in takings if one.name not in (whole, *options)]
     roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
+    roles = _with_padding(roles, others, of_role)
     sources = {
         one.name: _of_role(of_role[roles[one.name]], one) if one.name in roles else _of_no_role(one) for one in takings
     }
@@ -101,6 +107,17 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
     return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
+
+
+def _with_padding(
+    roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]
+) -> dict[str, str]:
+    """Return roles with a mask of padding as the mask, where the operation has one and no parameter is it."""
+    if "query" not in of_role or "mask" not in of_role or "mask" in roles.values():
+        return roles
+    free = (one.name for one in takings if one.name not in roles)
+    name = next((one for one in free if folded(one) in _PADDING), None)
+    return roles if name is None else {**roles, name: "mask"}
 
 
 def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,0 +1,58 @@
+"""A mask of keys for each sample, under the names that people give it, is the mask of an attention without another."""
+
+from __future__ import annotations
+
+import pytest
+from veriformer.conformance_tests import check
+
+NAMES = (
+    *("key_padding", "key_padding_mask", "padding", "pad_mask", "kv_mask", "src_key_padding_mask", "attention_mask"),
+    "keyPaddingMask",
+)
+TEXT = """import numpy as np
+
+def attention(query, key, value, {parameters}):
+    scores = query @ np.swapaxes(key, -1, -2) / np.sqrt(query.shape[-1])
+    if {name} is not None:
+        scores = np.where({visible}, scores, -np.inf)
+    top = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isfinite(top), top, 0))
+    total = weights.sum(-1, keepdims=True)
+    return weights / np.where(total == 0, 1, total) @ value
+"""
+_VISIBLE = {"True may be attended": "{}[:, None, None, :]", "True is hidden": "~{}[:, None, None, :]"}
+
+
+def _text(name: str, words: str, *, required: bool = False, before: str = "") -> str:
+    parameters = f"{before}{name}{'' if required else '=None'}"
+    return TEXT.format(name=name, parameters=parameters, visible=_VISIBLE[words].format(name))
+
+
+@pytest.mark.parametrize("words", _VISIBLE)
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_is_given_in_either_polarity(loaded, name, words):
+    found = loaded(_text(name, words))
+    assert f"`{name}`: (B, S), {words}" in found.notices[0]
+    assert "not given" not in found.notices[0]
+
+
+@pytest.mark.parametrize("words", _VISIBLE)
+def test_padding_that_every_call_must_pass_is_given(loaded, words):
+    found = loaded(_text("key_padding", words, required=True))
+    assert f"`key_padding`: (B, S), {words}" in found.notices[0]
+
+
+def test_padding_is_judged_by_the_laws_of_masks(loaded):
+    right = check(loaded(_text("key_padding", "True is hidden")), laws="attention.mask.*", tier="quick")
+    assert right.counts.held
+    assert not right.counts.violated
+    text = _text("key_padding", "True is hidden").replace("-np.inf)", "0.0)")
+    wrong = check(loaded(text), laws="attention.mask.*", tier="quick")
+    assert wrong.counts.violated
+
+
+def test_another_mask_is_the_mask_where_there_is_one(loaded):
+    text = _text("mask", "True may be attended", before="key_padding=None, ").replace("[:, None, None, :]", "")
+    found = loaded(text)
+    assert "`mask`: True may be attended" in found.notices[0]
+    assert "`key_padding` not given" in found.notices[0]

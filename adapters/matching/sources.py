@@ -109,9 +109,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
 
 
-def _with_padding(
-    roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]
-) -> dict[str, str]:
+def _with_padding(roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]) -> dict[str, str]:
     """Return roles with a mask of padding as the mask, where the operation has one and no parameter is it."""
     if "query" not in of_role or "mask" not in of_role or "mask" in roles.values():
         return roles

@@ -44,11 +44,11 @@ def test_padding_that_every_call_must_pass_is_given(loaded, words):
 
 def test_padding_is_judged_by_the_laws_of_masks(loaded):
     right = check(loaded(_text("key_padding", "True is hidden")), laws="attention.mask.*", tier="quick")
-    assert right.counts.held
-    assert not right.counts.violated
+    assert right.counts["passed"]
+    assert not right.counts["failed"]
     text = _text("key_padding", "True is hidden").replace("-np.inf)", "0.0)")
     wrong = check(loaded(text), laws="attention.mask.*", tier="quick")
-    assert wrong.counts.violated
+    assert wrong.counts["failed"]
 
 
 def test_another_mask_is_the_mask_where_there_is_one(loaded):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from veriformer.adapters.capture.trace import Kind, Step, Trace
@@ -13,7 +14,10 @@ _KINDS = (Kind.OTHER, Kind.ADDITION, Kind.REARRANGEMENT)
 
 
 def with_each_once(trace: Trace) -> Trace:
-    """Return a record without the steps that repeat an earlier one; the same one where none does."""
+    """Return a record in which a step that repeats an earlier one takes its result; the same one where none does.
+
+    Each step keeps its place.
+    """
     instead: dict[int, int] = {}
     known: dict[tuple[str, tuple[int, ...]], list[Step]] = {}
     steps = []
@@ -23,6 +27,8 @@ def with_each_once(trace: Trace) -> Trace:
         earlier = next((one for one in known.get(key, ()) if _gives_the_same(trace, one, step)), None)
         if step.kind in _KINDS and step.operands and earlier is not None:
             instead.update(zip(step.results, earlier.results, strict=True))
+            taken = replace(step, operation="repeated", kind=Kind.REARRANGEMENT, operands=earlier.results)
+            steps.append(replace(taken, attributes=MappingProxyType({})))
             continue
         known.setdefault(key, []).append(mapped)
         steps.append(mapped)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 
 import numpy as np
+from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.biases import fills
@@ -262,7 +263,7 @@ def describe_rotation(rotation: Turned | None) -> str:
 def _of_width(reading: AttentionReading) -> Iterator[Aspect]:
     """Yield into how many heads of which width the queries are cut."""
     width = reading.heads.query.shape[-1]
-    words = f"the queries are cut into {reading.head_count} heads of {width} columns"
+    words = f"the queries are cut into {counted(reading.head_count, 'head')} of {counted(width, 'column')}"
     place = reading.sublayer.query[0].step
     yield Aspect("head width", "query", width, words, place, alternates="width", follows="visible keys", seldom=True)
 

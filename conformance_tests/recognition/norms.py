@@ -73,13 +73,20 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
     blur = 64.0 * unit * float(np.max(square))
     for estimates, placement in ((inside, "inside_root"), (outside, "outside_root")):
         # Of vectors of one size any factor is some eps, so that only those that models have are believed.
-        middle = (float(np.median(estimates)),) if _differ(square) else ()
+        telling = _differ(square) and not _is_a_factor(square, divisor, blur)
+        middle = (float(np.median(estimates)),) if telling else ()
         for eps in (*_USUAL_EPS, *middle):
             if eps >= 0 and np.all(np.abs(estimates - eps) <= 1e-6 * abs(eps) + blur):
                 # Where no eps at all fits as well, these vectors do not tell.
                 hidden = (eps <= 4 * blur and unit > DOUBLE) or (eps > 0 and np.all(np.abs(estimates) <= blur))
                 return (None if hidden else eps), placement
     return None
+
+
+def _is_a_factor(square: Array, divisor: Array, blur: float) -> bool:
+    """Return whether a factor explains the divisors as well as an eps does, up to rounding."""
+    factor = float(np.median(divisor**2 / square))
+    return bool(np.all(np.abs(divisor**2 - factor * square) <= blur))
 
 
 def _differ(square: Array) -> bool:

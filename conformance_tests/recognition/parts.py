@@ -62,7 +62,10 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     if not role and positions is None and embedding.norm is None:
         # The model takes the vectors as they are.
         return
-    status = _status(path, None, {"embedding", "positions"}, departures)
+    # Its norm is a module of its own, and is told here.
+    norm = path if embedding.norm is None else path_of_norm(model.flow, embedding.norm)
+    said = {_status(one, None, {"embedding", "positions"}, departures) for one in (path, norm)}
+    status: Status = "departs" if "departs" in said else "holds"
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
     words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
     if role == "input_projection":
@@ -106,6 +109,10 @@ def _beginning(model: ModelReading, embedding: Embedding) -> tuple[str, str, int
 
 def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departure]) -> Iterator[Part]:
     for where, norm in norms_of(one.place):
+        others = [other for other in _with_norm(model, norm.value) if other[0].layer == one.layer]
+        if others[0] != (one, where):
+            # One norm that two sublayers read, or that stands between them, is told once.
+            continue
         path = path_of_norm(model.flow, norm) or one.path
         understood = norm.kind != "norm"
         conventions: dict[str, str | float | int | bool] = {} if norm.eps is None else {"eps": norm.eps}
@@ -113,8 +120,15 @@ def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departur
         status: Status = _status_of_norm(one, path, place, departures)
         status = "unrecognised" if status == "holds" and not understood else status
         role = norm.kind if understood else "unrecognised"
-        words = f"{summary_of(norm)}, {where.replace('_', ' ')} {one.kind}"
+        places = [f"{stands.replace('_', ' ')} {other.kind}" for other, stands in others]
+        words = f"{summary_of(norm)}, {' and '.join(dict.fromkeys(places))}"
         yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
+
+
+def _with_norm(model: ModelReading, value: int) -> list[tuple[Layered, str]]:
+    """Return the sublayers that a norm stands beside, and where, in order."""
+    told = [one for one in model.readings if one.is_judged and not one.is_expert]
+    return [(one, where) for one in told for where, norm in norms_of(one.place) if norm.value == value]
 
 
 def _router_part(model: ModelReading, one: Mixture, departures: Sequence[Departure]) -> Part:

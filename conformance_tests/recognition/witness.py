@@ -197,11 +197,17 @@ def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
         if all(not isinstance(value, str) or value.casefold() in _ACTIVATIONS for value in named.values()):
             name, value = next(iter(named.items()))
             one = readings[0]
-            done = stated.says.format(_shown(found[0]))
+            done = _said(stated, found[0])
             sentence = f"the configuration says that {name} is {_shown(value)}, and {done}"
             suspects = (suspected(stated.mistake),) if stated.mistake else ()
             item = Suspicion(stated.step, one.first_step, sentence, suspects)
             yield departure(model, one.path, one.layer, one.kind, item)
+
+
+def _said(stated: Stated, found: float | str) -> str:
+    """Return what a model does in place of what is stated; of one thing it speaks as of one."""
+    words = stated.says.format(_shown(found))
+    return re.sub(r"\b1 (head|key)s\b", r"1 \1", words).replace("there are 1 ", "there is 1 ") if found == 1 else words
 
 
 def agreements(model: ModelReading) -> tuple[str, ...]:

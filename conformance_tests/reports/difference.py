@@ -14,6 +14,7 @@ from veriformer.conformance_tests.reports.figures import number, telling_digits,
 from veriformer.spec.operations import Operation
 
 _COLUMN_GAP = 2
+_ANY_NUMBER = "a number"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ def compared(
     for index in positions[:most]:
         line = _along(index, columns)
         cells = [[number(entry, digits) for entry in array[line].ravel()] for array in arrays]
+        # Of two results that are both NaN, none is what is expected.
+        never = (np.isnan(expected[line]) & np.isnan(actual[line]) & wrong[line]).ravel()
+        cells[0] = [_ANY_NUMBER if nan else cell for cell, nan in zip(cells[0], never, strict=True)]
         title = _title(index, expected.shape, columns, names)
         rows.append(_row(title, cells, wrong[line].ravel(), width))
     return RowComparison(tuple(rows), len(positions) - len(rows))
@@ -85,7 +89,7 @@ def _not_finite(expected: Array, actual: Array) -> str:
         if (test(expected) & ~test(actual)).any():
             return f"something else where {value} is expected"
     if np.isnan(expected).any():
-        return "NaN in both results"
+        return "NaN in both results, where both should be numbers"
     return "an infinity of the wrong sign"
 
 

@@ -110,7 +110,7 @@ def test_numbers_get_the_digits_that_tell_them_apart() -> None:
         (np.nan, 1.0, "something else where NaN is expected"),
         (1.0, np.inf, "an infinity where a finite number is expected"),
         (-np.inf, np.inf, "an infinity of the wrong sign"),
-        (np.nan, np.nan, "NaN in both results"),
+        (np.nan, np.nan, "NaN in both results, where both should be numbers"),
         (1.0, 2.0, "1, where no rounding is allowed"),
     ],
 )
@@ -119,6 +119,19 @@ def test_errors_that_are_no_multiple_are_told_in_words(expected: float, actual: 
     counterexample = replace(grouped_violation().counterexample, verdict=verdict)
     text = law_text(report(), replace(grouped_violation(), counterexample=counterexample))
     assert sentence in text
+
+
+def test_nan_is_never_what_is_expected_of_two_results() -> None:
+    verdict = compare(np.array([np.nan, 1.0]), np.array([np.nan, 1.0]), np.zeros(2), may_be_nan=False)
+    counterexample = replace(grouped_violation().counterexample, verdict=verdict)
+    text = law_text(report(), replace(grouped_violation(), counterexample=counterexample))
+    expected, got = (next(line for line in text.splitlines() if line.strip().startswith(one)) for one in _SIDES)
+    assert "a number" in expected
+    assert "nan" not in expected
+    assert "nan" in got
+
+
+_SIDES = ("expected", "got")
 
 
 def test_verdicts_in_words_are_shown_as_words() -> None:

@@ -120,3 +120,17 @@ def test_what_is_no_norm(x: np.ndarray, vectors: list[np.ndarray], which: str) -
 def test_shapes_that_differ_or_have_one_component_are_no_norm(x: np.ndarray) -> None:
     assert norm_of(x, x[:, :-1], [], DOUBLE) is None
     assert norm_of(x[:, :1], np.sign(x[:, :1]), [], DOUBLE) is None
+
+
+def test_a_factor_of_vectors_of_similar_sizes_is_no_eps_in_low_precision(x: np.ndarray) -> None:
+    rows = x / np.linalg.norm(x, axis=-1, keepdims=True) * np.geomspace(3.9, 4.4, len(x))[:, None]
+    unit = 2.0**-11
+    right = reference.rms_norm(rows, np.ones(WIDTH), eps=1e-6)
+    assert norm_of(rows, right / 1.1, [], unit) is None
+    as_it_is = norm_of(rows, right, [], unit)
+    assert as_it_is is not None
+    assert as_it_is.eps is None
+    large = reference.rms_norm(x, np.ones(WIDTH), eps=1.226)
+    found = norm_of(x, large, [], DOUBLE)
+    assert found is not None
+    assert found.eps == pytest.approx(1.226)

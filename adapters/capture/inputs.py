@@ -216,6 +216,18 @@ def vocabulary(shapes: Mapping[str, Shape]) -> int:
     return min(named or [rows for rows in tables.values() if rows > _LENGTHS[0]] or tables.values(), default=2)
 
 
+def vocabulary_beyond(shapes: Mapping[str, Shape], largest: int) -> int:
+    """Return a number of tokens that every table has a row for which the model may look the tokens up in.
+
+    `largest` is the largest token that was handed over. Where no table has a name that says so, any may be that of the
+    tokens which has a row for it.
+    """
+    if any(len(shape) == 2 and _TABLE.search(name) and not _OTHER_TABLE.search(name) for name, shape in shapes.items()):
+        return max(vocabulary(shapes), largest + 1)
+    rows = [shape[0] for shape in shapes.values() if len(shape) == 2]
+    return min((count for count in rows if count > largest), default=largest + 1)
+
+
 def random_tokens(generator: np.random.Generator, rows: int, shape: Shape) -> Array:
     """Return random tokens below `rows`, each at one place only if there are enough of them."""
     if math.prod(shape) <= rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments
-from veriformer.adapters.capture.inputs import vocabulary
+from veriformer.adapters.capture.inputs import vocabulary_beyond
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.whole_models.caching import caching_of
@@ -84,5 +84,5 @@ def inputs_of(sequences: Sequences) -> dict[str, Any]:
     recorded = sequences.as_numpy(sequences.recorded)
     if recorded.dtype.kind == "f":
         return {**common, "d_model": sequences.width}
-    rows = max(vocabulary(stage.shapes), int(recorded.max()) + 1)
+    rows = vocabulary_beyond(stage.shapes, int(recorded.max()))
     return {**common, "vocabulary_size": rows, "lowest_token": _SPECIAL if rows > 4 * _SPECIAL else 0}

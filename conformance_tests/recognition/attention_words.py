@@ -14,7 +14,12 @@ from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.operands import Operand
 
-_BIASES = {"alibi": "ALiBi", "buckets": "a bias by bucket of distance", "table": "a bias added to the logits"}
+_BIASES = {
+    "alibi": "ALiBi",
+    "buckets": "a bias by bucket of distance",
+    "table": "a bias added to the logits",
+    "of_query": "positions multiplied with the query",
+}
 # A number of bfloat16 is mostly one of float16 too.
 _HALF_PRECISION = (HALF, BFLOAT)
 # A bias below this leaves no key a weight that shows.
@@ -86,7 +91,8 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
     if setting.softcap is not None:
         yield f"logits capped at ±{setting.softcap:g}"
     if setting.bias is not None and not fills(setting.bias) and (bias := bias_of(flow, reading)) is not None:
-        yield _BIASES[bias.kind] + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
+        by_distance = (", by distance" if bias.by_distance else "") + (" and scaled" if bias.scaled else "")
+        yield _BIASES[bias.kind] + by_distance + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
     if setting.sinks is not None:
         yield "sinks"
     operands = (reading.sublayer.sites[0].query_value, reading.sublayer.sites[0].key_value)

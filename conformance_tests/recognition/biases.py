@@ -15,6 +15,7 @@ from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, Named, named, names_of
+from veriformer.conformance_tests.recognition.relative_positions import go_by_distance, is_of_query, is_scaled
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
 from veriformer.conformance_tests.variants.family import NotDefined
 
@@ -24,9 +25,15 @@ _UNIT = 2.0**-24 / 16
 
 @dataclass(frozen=True)
 class Bias:
-    """What a bias is: "alibi", "buckets" or "table"."""
+    """What a bias is: "alibi", "buckets", "table", or "of_query" where it is made of queries and a table.
+
+    `by_distance` says whether the latter goes by the distance of the key, None where that is not known, and `scaled`
+    whether it is multiplied as the logits are.
+    """
 
     kind: str
+    by_distance: bool | None = None
+    scaled: bool = False
 
 
 def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
@@ -36,6 +43,9 @@ def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
         return None
     visible = visible_with(setting, setting.bias.shape)
     heads, length, keys = setting.bias.shape[1:]
+    if setting.bias_value is not None and is_of_query(flow, setting.bias_value):
+        by_distance = go_by_distance(flow, setting.bias_value, visible[0, 0])
+        return Bias("of_query", by_distance, is_scaled(flow, setting.bias_value, np.where(visible, setting.bias, 0.0)))
     if agree(
         _relative(setting.bias, visible), _relative(_alibi(heads, length, keys, setting.bias.shape), visible), _UNIT
     ):
@@ -48,6 +58,11 @@ def visible_with(setting: Setting, shape: tuple[int, ...]) -> Array:
     visible = np.ones(shape, dtype=bool)
     if setting.is_causal:
         visible &= reference.causal_mask(shape[-2], shape[-1])
+    if setting.window is not None:
+        left, right = setting.window
+        before = np.arange(shape[-2])[:, None] - np.arange(shape[-1])
+        furthest = shape[-2] if left is None else left
+        visible &= (before <= furthest) & (before >= -(shape[-1] if right is None else right))
     return visible if setting.mask is None else visible & setting.mask
 
 
@@ -71,6 +86,11 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     if np.isin(setting.bias, (0.0, 1.0)).all() and setting.bias_value is not None:
         sentence = "a mask is added to the logits as zeros and ones"
         yield Suspicion("mask", place, sentence, (suspected("bool_mask_added_as_numbers"),))
+        return
+    if found.kind == "of_query":
+        if found.by_distance is False:
+            sentence = "the products of queries and positions are added at other keys than those of their distance"
+            yield Suspicion("logits", place, sentence, ())
         return
     path = ""
     if fills(setting.bias):

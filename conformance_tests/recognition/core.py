@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from veriformer import reference
-from veriformer.adapters.capture.trace import Kind
+from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import DOUBLE, agree
 from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.relative_positions import is_of_query
 from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.tracking import carried
 
@@ -242,23 +244,41 @@ def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Arr
 
 
 def _sum_of_tables(flow: Flow, site: Site) -> Iterator[tuple[Array, int]]:
-    """Yield the sum of all fixed tables that are added on the way, each where it is added, as masks of windows are."""
+    """Yield the sum of all that is added on the way, each where it is added, as masks of windows are.
+
+    What is made of the query and a table, as relative positions are, is among it.
+    """
     if site.logits_value is None or site.weights_value is None or site.order is None:
         return
-    total, tables = np.zeros(site.order.shape), list[int]()
+    total, added = np.zeros(site.order.shape), list[int]()
     for index in flow.between(site.logits_value, site.weights_value):
         step = flow.steps[index]
-        fixed = [one for one in step.operands if flow.is_fixed(one) and flow.array(one).ndim > 1]
-        if step.kind != Kind.ADDITION or len(fixed) != 1 or flow.array(fixed[0]).dtype.kind != "f":
+        other = _added_to_logits(flow, site, step)
+        if other is None:
             continue
         moved = carried(flow, step.results[0], site.weights_value)
         if moved is None or (moved < 0).any():
             return
-        total += np.broadcast_to(flow.array(fixed[0]), flow.shape(step.results[0])).ravel()[moved.ravel()[site.order]]
-        tables.append(fixed[0])
+        total += np.broadcast_to(flow.array(other), flow.shape(step.results[0])).ravel()[moved.ravel()[site.order]]
+        added.append(other)
     cleared = np.where(total > _HIDING, total, 0.0)
     if np.any(cleared):
-        yield cleared, next((one for one in tables if flow.depends_on_parameters(one)), tables[0])
+        of_query = (one for one in added if not flow.is_fixed(one))
+        of_parameters = (one for one in added if flow.depends_on_parameters(one))
+        value = next(chain(of_query, of_parameters, added))
+        yield cleared, value
+        yield from ((factor * cleared, value) for factor in _factors(flow, site))
+
+
+def _added_to_logits(flow: Flow, site: Site, step: Step) -> int | None:
+    """Return what a step adds to the logits: a fixed table, or what is made of a table and the projections."""
+    if step.kind != Kind.ADDITION or site.logits_value is None:
+        return None
+    after = flow.descendants(site.logits_value)
+    others = [one for one in step.operands if one != site.logits_value and one not in after]
+    if len(others) != 1 or flow.array(others[0]).dtype.kind != "f" or flow.array(others[0]).ndim < 2:
+        return None
+    return others[0] if flow.is_fixed(others[0]) or is_of_query(flow, others[0]) else None
 
 
 def _tables(flow: Flow, one: int, shape: tuple[int, ...]) -> Iterator[tuple[int, Array]]:

@@ -23,6 +23,7 @@ from veriformer.conformance_tests.recognition.networks import (
 from veriformer.conformance_tests.recognition.paths import path_of_maps
 from veriformer.conformance_tests.recognition.products_by_head import with_whole_products
 from veriformer.conformance_tests.recognition.reader import Reader
+from veriformer.conformance_tests.recognition.relative_positions import is_of_query
 from veriformer.conformance_tests.recognition.repetitions import with_each_once
 from veriformer.conformance_tests.recognition.shapes_alone import without_shapes
 from veriformer.conformance_tests.recognition.sites import find_sites
@@ -185,9 +186,10 @@ class ModelReading:
 
     @cached_property
     def has_relative_positions(self) -> bool:
-        """Whether any attention adds a bias to its logits."""
+        """Whether any attention adds a table to its logits."""
         settings = [one.attention.setting for one in self.readings if one.attention is not None]
-        return any(setting is not None and setting.bias is not None for setting in settings)
+        biases = [one for one in settings if one is not None and one.bias is not None]
+        return any(one.bias_value is None or not is_of_query(self.flow, one.bias_value) for one in biases)
 
     @property
     def may_leave_out_scale(self) -> bool:

@@ -143,3 +143,21 @@ def test_an_argument_without_effect_is_unused(kind: Callable[[str], ModuleType],
 
 def test_a_head_of_three_maps_is_added_to_nothing_and_right(kind: Callable[[str], ModuleType]) -> None:
     assert found(kind("more_words").Boxes()).departures == ()
+
+
+@pytest.mark.parametrize("skewed", ("", "skewed"))
+@pytest.mark.parametrize("scaled", (True, False))
+def test_positions_that_are_multiplied_with_the_query_are_read(
+    kind: Callable[[str], ModuleType], skewed: str, *, scaled: bool
+) -> None:
+    recognition = found(kind("relative").decoder(skewed, scaled))
+    assert recognition.departures == ()
+    said = "positions multiplied with the query, by distance" + (" and scaled" if scaled else "")
+    attentions = words(recognition, "multi_head_attention")
+    assert len(attentions) == 2
+    assert all(f"causal, {said}, one map" in one for one in attentions)
+
+
+def test_positions_at_other_keys_than_those_of_their_distance_depart(kind: Callable[[str], ModuleType]) -> None:
+    said = sentences(found(kind("relative").decoder("not")))
+    assert said == {"the products of queries and positions are added at other keys than those of their distance"}

@@ -9,6 +9,7 @@ from rich.text import Text
 from veriformer.adapters.implementation import LIMITATIONS
 from veriformer.conformance_tests.comparison.comparison import Comparison, ConventionPair, OperationComparison
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.mistakes import remedy
 from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
@@ -216,7 +217,9 @@ def _correction(operation: OperationComparison) -> str:
     check = operation.checks[1]
     certain = [one for one in (check.diagnoses if check else ()) if one.how == "reproduced" and len(one.suspects) == 1]
     names = joined(f"`{mistake}`" for one in certain for mistake in one.suspects[0].mistakes)
-    return f"{_CORRECT}: {names}" if names else _CORRECT
+    first = certain[0].suspects[0].mistakes if len(certain) == 1 else ()
+    wanted = remedy(first[0]) if len(first) == 1 else ""
+    return f"{_CORRECT}: {names}{f': {wanted}' if wanted else ''}" if names else _CORRECT
 
 
 def _table(*columns: str) -> Table:

@@ -10,6 +10,7 @@ import pytest
 from veriformer import reference
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests import Comparison, compare_implementations
+from veriformer.conformance_tests.comparison import comparing
 from veriformer.conformance_tests.comparison.case_comparison import Pair
 from veriformer.conformance_tests.comparison.comparison import Cause, OperationComparison
 from veriformer.conformance_tests.conventions.inference import examine
@@ -18,6 +19,7 @@ from veriformer.conformance_tests.operations.attention.case import AttentionCase
 from veriformer.conformance_tests.reports.comparison_json import comparison_as_json
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.two_implementations import details, only_one_has
+from veriformer.conformance_tests.run.runner import Run
 from veriformer.spec.conventions import CONVENTIONS
 from veriformer.spec.operations import OPERATIONS
 from veriformer.spec.porting import PORTING, port_change
@@ -60,7 +62,29 @@ def test_the_mistake_is_named_as_check_names_it() -> None:
     assert [(entry["mistake"], entry["confidence"]) for entry in found["second"]] == [("scale_missing", 1.0)]
     shown = "\n".join(line.plain for line in details(comparison, Options()))
     assert "Diagnosis of SimpleNamespace" in shown
-    assert "correct what does not obey the laws: `scale_missing`" in " ".join(shown.split())
+    wanted = "correct what does not obey the laws: `scale_missing`: divide the logits by the root of a head's width"
+    assert wanted in " ".join(shown.split())
+
+
+def test_smaller_cases_of_laws_that_are_not_shown_are_looked_for_only_where_no_mistake_is_certain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shrinks: list[bool] = []
+
+    class Noted(Run):
+        def __init__(self, implementation: Any, options: Any) -> None:
+            shrinks.append(options.shrink)
+            super().__init__(implementation, options)
+
+    monkeypatch.setattr(comparing, "Run", Noted)
+    right, known = (SimpleNamespace(**{ATTENTION: attention_of(scaled=scaled)}) for scaled in (True, False))
+    compare_implementations(right, known, operations=(ATTENTION,), tier="quick")
+    assert shrinks == [False]
+    shrinks.clear()
+    odd = SimpleNamespace(**{ATTENTION: lambda query, key, value: np.sin(attention_of()(query, key, value) * 3 + 1)})
+    (operation,) = compare_implementations(right, odd, operations=(ATTENTION,), tier="quick").operations
+    assert shrinks == [False, True]
+    assert operation.checks[1] is not None
 
 
 def blhd_attention(

@@ -131,7 +131,8 @@ def first_that_runs(candidates: Iterable[Candidate], run: Callable[[Candidate], 
             raise
         except Exception as error:
             raised.append((candidate.description, f"{describe(error)}{location(error)}"))
-            adjusted |= {one.description: one for one in _of_wanted_width(candidate, str(error))} | adjusted
+            for one in _of_wanted_width(candidate, str(error)):
+                adjusted.setdefault(one.description, one)
     raise NoInputsFit(_none_fits(raised))
 
 
@@ -210,10 +211,15 @@ def vocabulary(shapes: Mapping[str, Shape]) -> int:
 
     An index beyond a table does not raise everywhere: JAX takes the last row, or NaN.
     """
-    tables = {name: shape[0] for name, shape in shapes.items() if len(shape) == 2 and shape[0] >= 2}
-    named = [rows for name, rows in tables.items() if _TABLE.search(name) and not _OTHER_TABLE.search(name)]
+    rows = [shape[0] for shape in shapes.values() if len(shape) == 2 and shape[0] >= 2]
     # A few rows are rather the biases of heads.
-    return min(named or [rows for rows in tables.values() if rows > _LENGTHS[0]] or tables.values(), default=2)
+    return min(_rows_by_name(shapes) or [count for count in rows if count > _LENGTHS[0]] or rows, default=2)
+
+
+def _rows_by_name(shapes: Mapping[str, Shape]) -> list[int]:
+    """Return the rows of the tables whose names say that tokens are looked up in them."""
+    tables = {name: shape[0] for name, shape in shapes.items() if len(shape) == 2 and shape[0] >= 2}
+    return [rows for name, rows in tables.items() if _TABLE.search(name) and not _OTHER_TABLE.search(name)]
 
 
 def vocabulary_beyond(shapes: Mapping[str, Shape], largest: int) -> int:
@@ -222,8 +228,8 @@ def vocabulary_beyond(shapes: Mapping[str, Shape], largest: int) -> int:
     `largest` is the largest token that was handed over. Where no table has a name that says so, any may be that of the
     tokens which has a row for it.
     """
-    if any(len(shape) == 2 and _TABLE.search(name) and not _OTHER_TABLE.search(name) for name, shape in shapes.items()):
-        return max(vocabulary(shapes), largest + 1)
+    if named := _rows_by_name(shapes):
+        return max(min(named), largest + 1)
     rows = [shape[0] for shape in shapes.values() if len(shape) == 2]
     return min((count for count in rows if count > largest), default=largest + 1)
 

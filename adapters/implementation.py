@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -73,6 +73,7 @@ class Implementation(Declarations):
     `taken_as`: which of its functions were taken for which operations, where their names are others.
     `not_judged`: its public functions that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are to be checked by their own names.
+    `rearranged_with`: the arguments with which a call of an operation is one of its function with other samples.
     `is_declared`: whether it says itself that it has the interface's form, as a file does by naming its framework.
     `asked`: what the user says of it from outside.
     `stopwatch`: times the calls that laws and probes make.
@@ -89,6 +90,7 @@ class Implementation(Declarations):
     taken_as: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
+    rearranged_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_declared: bool = True
     asked: Asked = field(default=NOTHING_ASKED, repr=False)
     residence: Residence | None = field(default=None, repr=False, compare=False)
@@ -105,6 +107,11 @@ class Implementation(Declarations):
     def declares(self, operation: str) -> bool:
         """Return whether the implementation has the operation."""
         return operation in self.operations
+
+    def is_rearranged(self, operation: str, arguments: Iterable[str]) -> bool:
+        """Return whether a call with these arguments reaches the operation's function with other samples."""
+        forward = self.derived.get(operation, operation)
+        return not set(self.rearranged_with.get(forward, ())).isdisjoint(arguments)
 
     def promises_dtype(self, operation: str) -> bool:
         """Return whether results are to have the dtype of the arguments, as the interface has it.

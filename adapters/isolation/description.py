@@ -88,6 +88,7 @@ def described(implementation: Implementation) -> dict[str, Any]:
         "taken_as": dict(implementation.taken_as),
         "not_judged": dict(implementation.not_judged),
         "judged_alone": implementation.judged_alone,
+        "rearranged_with": {name: list(those) for name, those in implementation.rearranged_with.items()},
         "is_declared": implementation.is_declared,
     }
 
@@ -140,6 +141,10 @@ def _implementation(description: dict[str, Any], target: str) -> Implementation:
         taken_as={visible(str(name)): visible(str(one)) for name, one in description["taken_as"].items()},
         not_judged={visible(str(name)): visible(str(why)) for name, why in description["not_judged"].items()},
         judged_alone=tuple(visible(str(name)) for name in description["judged_alone"]),
+        rearranged_with={
+            visible(str(name)): tuple(visible(str(one)) for one in those)
+            for name, those in description["rearranged_with"].items()
+        },
         is_declared=bool(description["is_declared"]),
         **vars(declarations.read_declarations(found, target, framework)),
     )

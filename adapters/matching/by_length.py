@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
@@ -31,6 +31,7 @@ class ByLength(Around):
 
     framework: ArrayFramework
     axes: int
+    rearranged_with: ClassVar[tuple[str, ...]] = ("mask",)
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all queries; ValueError with what depends on a key's position."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of, transposed
@@ -28,6 +28,7 @@ class ByQuery(Around):
 
     axes: tuple[int, ...]
     needs: bool = False
+    rearranged_with: ClassVar[tuple[str, ...]] = ("mask",)
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all queries; ValueError with what depends on a query's position."""

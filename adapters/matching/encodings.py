@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +31,23 @@ def _numbers(visible: float, hidden: float) -> Callable[[Any, Any], Any]:
 
 
 ADDED = "added, −∞ is hidden"
+HIDDEN = "True is hidden"
 KINDS = (
     Encoding("True may be attended", lambda mask, _: mask),
-    Encoding("True is hidden", lambda mask, _: negated(mask)),
+    Encoding(HIDDEN, lambda mask, _: negated(mask)),
     Encoding(ADDED, _numbers(0.0, -math.inf)),
     Encoding("1 may be attended, 0 is hidden", _numbers(1.0, 0.0)),
     Encoding("1 is hidden, 0 may be attended", _numbers(0.0, 1.0)),
 )
+
+
+def by_name(parameter: str) -> Sequence[Encoding]:
+    """Return the kinds of masks, the one first that a parameter's name says: what is called padding is hidden.
+
+    Values decide; the name does where a wrong function makes them alike.
+    """
+    hides = "pad" in parameter.lower()
+    return sorted(KINDS, key=lambda one: one.words != HIDDEN) if hides else KINDS
 
 
 def encodings() -> list[Encoding]:

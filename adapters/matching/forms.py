@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from veriformer.adapters.matching.layouts import Arguments, AsItIs, Layout
+from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Layout
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
@@ -68,6 +68,11 @@ class Form:
     def _inner(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         return self.after(self.pick.of(self.returned(function, arguments)), arguments)
 
+    @property
+    def rearranged_with(self) -> tuple[str, ...]:
+        """The arguments with which the function is called with other samples than those of the operation's call."""
+        return self.layout.rearranged_with if isinstance(self.layout, Around) else ()
+
     def with_source(self, name: str, source: Source, feature: str, *words: str) -> Form:
         """Return the form in which a parameter is given a feature of the operation."""
         features = self.features if feature in self.features else (*self.features, feature)
@@ -126,6 +131,12 @@ class Adopted:
         if name.startswith("__") or name in ("_function", "_form", "_record"):
             raise AttributeError(name)
         return getattr(self._function, name)
+
+
+def rearranged_in(operations: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[str, ...]]:
+    """Return the operations whose functions are called with other samples, and the arguments with which they are."""
+    adopted = {name: one for name, one in operations.items() if isinstance(one, Adopted)}
+    return {name: names for name, one in adopted.items() if (names := one.form.rearranged_with)}
 
 
 def _signature(form: Form) -> inspect.Signature:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from veriformer.adapters.matching.namespaces import (
     broadcast,
@@ -54,6 +54,8 @@ class Around:
     """A layout that goes about the calls in another one."""
 
     layout: Layout
+    # The arguments with which a call of the interface becomes several of the function, or one with other samples.
+    rearranged_with: ClassVar[tuple[str, ...]] = ()
 
     @property
     def words(self) -> str:

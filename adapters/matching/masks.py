@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.matching import by_length, by_query, special, windows
-from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, encodings
+from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, by_name, encodings
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import ATTENTION, of_heads
 from veriformer.adapters.matching.namespaces import shape_of, transposed
@@ -149,7 +149,7 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
 def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
     for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
         for shape, axes in by_query.MASKS.items():
-            for encoding in KINDS:
+            for encoding in by_name(parameter):
                 one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
                 yield replace(one, layout=by_query.ByQuery(form.layout, axes))
 

@@ -80,6 +80,7 @@ class Calls:
         other_values = (base.changes_to(values) for values in others_standing(profile))
         self.unknown = list(islice(filter(None, other_values), _MOST_STANDING))
         self._effects = Effects()
+        self._as_called = False
         widest = min(limits.dtypes, key=_WIDEST.index)
         self.limits = replace(limits, dtypes=(widest,))
 
@@ -204,6 +205,8 @@ class Calls:
         return False
 
     def _observe(self, inputs: Inputs) -> Observation | None:
+        if self._as_called and self._is_rearranged(inputs):
+            return None
         found = self._observed(inputs)
         if found is None or found.overflowed or (self.only_moderate and not found.moderate):
             return None
@@ -247,8 +250,23 @@ class Calls:
         return sorted(inputs.values(), key=lambda one: sum(map(_entries, one.arguments().values())))
 
     def _observations(self) -> list[Observation]:
-        found = (self._observed_widely(one) for one in self._calls_that_broke_laws()[:_MOST_OBSERVATIONS])
+        """Observe the calls that broke laws.
+
+        A wrong formula does something else where the function is called with other samples than the operation's: the
+        calls that reach it as they are speak alone, where one of them is wrong.
+        """
+        inputs = self._calls_that_broke_laws()[:_MOST_OBSERVATIONS]
+        apart = [one for one in inputs if self._is_rearranged(one)]
+        as_called = self._all_observed([one for one in inputs if not self._is_rearranged(one)])
+        self._as_called = bool(apart) and any(one.deviates for one in as_called)
+        return as_called if self._as_called or not apart else [*as_called, *self._all_observed(apart)]
+
+    def _all_observed(self, inputs: Sequence[Inputs]) -> list[Observation]:
+        found = (self._observed_widely(one) for one in inputs)
         return [observation for observation in found if observation is not None]
+
+    def _is_rearranged(self, inputs: Inputs) -> bool:
+        return self.subject.implementation.is_rearranged(self.subject.operation.name, inputs.arguments())
 
     def _observed_widely(self, inputs: Inputs) -> Observation | None:
         """Observe a call in the widest dtype, in which candidates differ most; where that is right, in its own."""

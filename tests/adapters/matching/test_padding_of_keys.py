@@ -56,3 +56,32 @@ def test_another_mask_is_the_mask_where_there_is_one(loaded):
     found = loaded(text)
     assert "`mask`: True may be attended" in found.notices[0]
     assert "`key_padding` not given" in found.notices[0]
+
+
+_OVER_QUERIES = {"scores.max(-1": "scores.max(-2", "weights.sum(-1": "weights.sum(-2"}
+
+
+def _changed(text: str, changes: dict[str, str]) -> str:
+    for was, written in changes.items():
+        assert was in text
+        text = text.replace(was, written)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("slug", "changes"),
+    [
+        ("scale_by_wrong_axis", {"np.sqrt(query.shape[-1])": "np.sqrt(query.shape[-2])"}),
+        ("softmax_wrong_axis", _OVER_QUERIES),
+    ],
+)
+def test_a_mistake_is_named_beside_padding(loaded, slug, changes):
+    """Calls with padding are other calls of the function, so that a wrong formula is looked for in the others."""
+    text = _changed(_text("key_padding", "True is hidden"), changes)
+    report = check(loaded(text), laws="attention.*", tier="quick")
+    assert [one.mistakes for one in report.diagnoses[0].suspects] == [(slug,)]
+
+
+def test_padding_is_hidden_where_a_wrong_function_tells_no_polarity(loaded):
+    found = loaded(_changed(_text("key_padding", "True may be attended"), {**_OVER_QUERIES, "-np.inf)": "np.nan)"}))
+    assert "`key_padding`: (B, S), True is hidden" in found.notices[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -31,6 +32,8 @@ from veriformer.adapters.isolation.memory import is_short
 
 # What torch says where the CPU has no kernel for float16 or bfloat16.
 _HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
+# Inputs for shapes of parameters and of other arrays, for a function from one of its arguments on.
+_Guess = Callable[[Mapping[str, Shape], Mapping[str, Shape], Callable[..., Any], int], Iterator[Candidate]]
 
 
 @dataclass(frozen=True)
@@ -74,22 +77,26 @@ def recorded_pass(
     *,
     seed: int | None,
     offered: Sequence[Array] | None = None,
+    one_sample: bool = False,
 ) -> Pass:
     """Return the record of one forward pass, with the arguments; as `capture_model` otherwise.
 
     `offered` are the inputs of another model, which are handed over as the signature of this one allows; the inputs in
-    its own file are left aside then.
+    its own file are left aside then. With `one_sample` inputs are guessed with a single sample; CaptureError where they
+    are handed over.
     """
     if lacks_forward(found.found):
         kind = type(found.found).__name__
         raise CaptureError(f"{kind} has no forward method; write it: `def forward(self, x):` with what {kind} computes")
     with random_state.seeded(0), found.imports():
-        runner = _runner(found, seed)
+        runner = _runner(found, seed, one_sample=one_sample)
         if offered is not None:
             recorded = _on_candidates(found, runner, offered_candidates(offered, *runner.signature()))[0]
             guessed = None
         else:
             given = _given(found, inputs, keywords)
+            if given and one_sample:
+                raise CaptureError(f"{found.name} runs on the inputs that were handed over, not on one sample")
             recorded, guessed = (
                 (_recorded(found, runner, given), None) if given else _on_candidates(found, runner, runner.guesses())
             )
@@ -197,17 +204,18 @@ def framework_that_runs(found: Model) -> str:
     return "torch" if found.framework == "torch" or _is_torch_module(found.found) else "jax"
 
 
-def _runner(found: Model, seed: int | None) -> _Runner:
+def _runner(found: Model, seed: int | None, *, one_sample: bool = False) -> _Runner:
     by = framework_that_runs(found)
     if by == "onnx":
         return _onnx_runner(found, seed)
+    guess = partial(_guesses, seed=seed, one_sample=one_sample)
     if by == "torch":
-        return _torch_runner(found, seed)
+        return _torch_runner(found, seed, guess)
     if by == "numpy":
-        return _numpy_runner(found, seed)
+        return _numpy_runner(found, seed, guess)
     if found.framework == "keras":
         _refuse_tensorflow(found.name)
-    return _jax_runner(found, seed)
+    return _jax_runner(found, seed, guess)
 
 
 def _refuse_tensorflow(name: str) -> None:
@@ -224,7 +232,7 @@ def _is_torch_module(model: object) -> bool:
     return nn is not None and isinstance(model, nn.Module)
 
 
-def _torch_runner(found: Model, seed: int | None) -> _Runner:
+def _torch_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
     from veriformer.adapters.capture import torch, torch_models
 
     model, notes = torch_models.unwrapped(found.found)
@@ -240,7 +248,7 @@ def _torch_runner(found: Model, seed: int | None) -> _Runner:
 
     def guesses() -> Iterator[Candidate]:
         shapes = torch_models.shapes_of(model)
-        return _guesses(shapes, torch_models.shapes_of_others(model), model.forward, 0, seed)
+        return guess(shapes, torch_models.shapes_of_others(model), model.forward, 0)
 
     def signature() -> tuple[Callable[..., Any], int]:
         return model.forward, 0
@@ -248,7 +256,7 @@ def _torch_runner(found: Model, seed: int | None) -> _Runner:
     return _Runner(record, attempt, guesses, signature, lambda tree: torch_models.as_tensors(model, tree), notes)
 
 
-def _jax_runner(found: Model, seed: int | None) -> _Runner:
+def _jax_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
     from veriformer.adapters.capture import jax, jax_models
 
     def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
@@ -266,7 +274,7 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
         program = jax_models.program_of(found.found, (), {})
         shapes = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin == "parameter"}
         others = {leaf.name: tuple(leaf.array.shape) for leaf in program.leaves if leaf.origin != "parameter"}
-        guessed = _guesses(shapes, others, program.called, program.first_input, seed)
+        guessed = guess(shapes, others, program.called, program.first_input)
         if found.framework != "keras":
             return guessed
         from veriformer.adapters.capture.keras_inputs import declared_inputs
@@ -280,7 +288,7 @@ def _jax_runner(found: Model, seed: int | None) -> _Runner:
     return _Runner(record, attempt, guesses, signature, jax.as_arrays)
 
 
-def _numpy_runner(found: Model, seed: int | None) -> _Runner:
+def _numpy_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
     from veriformer.adapters.capture import numpy, numpy_models
 
     def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
@@ -293,7 +301,7 @@ def _numpy_runner(found: Model, seed: int | None) -> _Runner:
         program = numpy_models.program_of(found.found)
         shapes = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin == "parameter"}
         others = {one.names[0]: tuple(one.array.shape) for one in program.held if one.origin != "parameter"}
-        return _guesses(shapes, others, program.called, program.first_input, seed)
+        return guess(shapes, others, program.called, program.first_input)
 
     def signature() -> tuple[Callable[..., Any], int]:
         program = numpy_models.program_of(found.found)
@@ -321,6 +329,9 @@ def _guesses(
     others: Mapping[str, Shape],
     called: Callable[..., Any],
     first_input: int,
+    *,
     seed: int | None,
+    one_sample: bool,
 ) -> Iterator[Candidate]:
-    return candidates(shapes, called, first_input, seed or 0, sizes_for({**shapes, **others}))
+    sizes = sizes_for({**shapes, **others})
+    return candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=1) if one_sample else sizes)

@@ -50,11 +50,17 @@ class IsolatedModel:
         self.asked(load, _BUILDING, self.limits.loading)
 
     def record(
-        self, seed: int | None, inputs: Arguments | None = None, offered: Sequence[Array] | None = None
+        self,
+        seed: int | None,
+        inputs: Arguments | None = None,
+        offered: Sequence[Array] | None = None,
+        *,
+        one_sample: bool = False,
     ) -> Trace:
         """Return the record of a pass; CaptureError as in `build`, and where the model cannot be recorded.
 
-        `inputs` and `offered` are as in `recorded_pass`; without them it is run on its own inputs, or on guessed ones.
+        `inputs`, `offered` and `one_sample` are as in `recorded_pass`; without them it is run on its own inputs, or on
+        guessed ones.
         """
         with TemporaryDirectory(prefix="veriformer-") as folder:
             path = Path(folder) / "model.trace"
@@ -67,7 +73,11 @@ class IsolatedModel:
                 if arguments is not None:
                     given[name] = str(Path(folder) / f"{name}.npz")
                     write_inputs(Path(given[name]), arguments)
-            self.asked({"record": {"path": str(path), "seed": seed, **given}}, _RUNNING, self.limits.seconds)
+            self.asked(
+                {"record": {"path": str(path), "seed": seed, "one_sample": one_sample, **given}},
+                _RUNNING,
+                self.limits.seconds,
+            )
             return read_trace(path)
 
     def asked(self, message: dict[str, Any], what: str, seconds: float) -> Frame:

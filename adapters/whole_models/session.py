@@ -34,9 +34,10 @@ class Session(Protocol):
         The implementations can be called until the session ends. LoadError where the model cannot be called again.
         """
 
-    def again(self, seed: int) -> Trace:
-        """Return the record of another pass, with weights and guessed inputs drawn from another seed.
+    def again(self, seed: int, *, one_sample: bool = False) -> Trace:
+        """Return the record of another pass, with weights and guessed inputs drawn from a seed.
 
+        With `one_sample` there is a single one, and the laws of the model keep the inputs of the first pass.
         CaptureError where the model cannot be recorded again. To be asked for before the model is wrapped.
         """
 
@@ -62,8 +63,8 @@ def opened(
         found = load_model(target)
         with ExitStack() as stages:
 
-            def record(seed: int) -> Pass:
-                return recorded_pass(found, inputs, keywords, seed=seed)
+            def record(seed: int, *, one_sample: bool = False) -> Pass:
+                return recorded_pass(found, inputs, keywords, seed=seed, one_sample=one_sample)
 
             yield _Here(found, record, seed, stages)
         return
@@ -80,7 +81,7 @@ def opened(
 class _Here:
     """A model in this process."""
 
-    def __init__(self, found: Model, record: Callable[[int], Pass], seed: int, stages: ExitStack) -> None:
+    def __init__(self, found: Model, record: Callable[..., Pass], seed: int, stages: ExitStack) -> None:
         recorded = record(seed)
         self.trace = recorded.trace
         self._found, self._record = found, record
@@ -92,8 +93,8 @@ class _Here:
         stage = self._stages.enter_context(staged(self._found, self._arguments, self._seed))
         return wrapped(wrappings, stage, self._arguments, self._found.name)
 
-    def again(self, seed: int) -> Trace:
-        return self._record(seed).trace
+    def again(self, seed: int, *, one_sample: bool = False) -> Trace:
+        return self._record(seed, one_sample=one_sample).trace
 
     def printed(self) -> str:
         return ""
@@ -127,8 +128,8 @@ class _Elsewhere:
             for number, (one, wrapping) in enumerate(zip(replies, wrappings, strict=True))
         ]
 
-    def again(self, seed: int) -> Trace:
-        return self._model.record(seed)
+    def again(self, seed: int, *, one_sample: bool = False) -> Trace:
+        return self._model.record(seed, one_sample=one_sample)
 
     def printed(self) -> str:
         return self._model.printed() if self._supervisor is None else visible(self._supervisor.printed())

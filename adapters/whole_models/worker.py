@@ -57,7 +57,15 @@ class ModelServer(Server):
             self._model = load_model(source)
         return Frame({}) if again is None else self._wrap(**again)
 
-    def _record(self, path: str, seed: int | None, inputs: str | None = None, offered: str | None = None) -> Frame:
+    def _record(
+        self,
+        path: str,
+        seed: int | None,
+        inputs: str | None = None,
+        offered: str | None = None,
+        *,
+        one_sample: bool = False,
+    ) -> Frame:
         """Record a pass into a file; the files of arrays are what it is run on, or what another model was run on."""
         positional, keywords = ((), {}) if inputs is None else read_inputs(Path(inputs))
         recorded = recorded_pass(
@@ -66,8 +74,10 @@ class ModelServer(Server):
             keywords or None,
             seed=seed,
             offered=None if offered is None else read_inputs(Path(offered))[0],
+            one_sample=one_sample,
         )
-        self._arguments = recorded.arguments
+        if not one_sample:
+            self._arguments = recorded.arguments
         write_trace(recorded.trace, Path(path))
         return Frame({})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 from veriformer.conformance_tests.core.text import counted
@@ -196,8 +196,11 @@ def _turned_otherwise(own: tuple[object, ...], usual: Hashable) -> str:
     return "rope_rotary_dim_ignored" if own[1] != usual[1] else ""
 
 
-def scale_mistake(scale: float, heads: int, width: int, d_model: int) -> str:
-    """Return the mistake that a scale in place of 1/√D is; "" where it is none that people make."""
+def scale_mistake(scale: float, heads: int, width: int, d_model: int, lengths: Sequence[int] = ()) -> str:
+    """Return the mistake that a scale in place of 1/√D is; "" where it is none that people make.
+
+    `lengths` are the sizes of the axes of samples, queries and keys.
+    """
     mistakes = (
         ("scale_missing", 1.0),
         ("scale_by_d_model_not_head_dim", 1.0 / math.sqrt(heads * width)),
@@ -206,7 +209,7 @@ def scale_mistake(scale: float, heads: int, width: int, d_model: int) -> str:
         ("attention.scale=multiplied_by_root", math.sqrt(width)),
         ("attention.scale=fourth_root", width**-0.25),
         # The number of heads in place of their width.
-        ("scale_by_wrong_axis", heads**-0.5 if heads not in (1, width) else 1.0),
+        *(("scale_by_wrong_axis", size**-0.5) for size in (heads, *lengths) if size not in (1, width)),
     )
     if width == 1:
         return ""

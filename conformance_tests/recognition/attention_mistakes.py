@@ -199,8 +199,9 @@ def _of_scale(flow: Flow, reading: AttentionReading, *, unscaled: bool, d_model:
         # What happens to queries and keys on a way that is not known may hold the scale.
         return
     normed = reading.query.norm is not None or reading.key.norm is not None
-    heads, _, width = reading.query.heads.shape[1:]
-    name = scale_mistake(setting.scale, heads, width, d_model)
+    samples, heads, queries, width = reading.query.heads.shape
+    lengths = (samples, queries, reading.key.heads.shape[2])
+    name = scale_mistake(setting.scale, heads, width, d_model, lengths)
     # Norms of queries and keys take the place of the scale.
     if name and not (name == "scale_missing" and (unscaled or normed)) and not _states_scale(flow, setting.scale):
         sentence = f"the logits are multiplied by {setting.scale:.4g}, where 1/√D = {width**-0.5:.4g}"

@@ -51,14 +51,33 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
         if isinstance(read, Norm):
             for item in norm_mistakes(model.flow, read, "final_norm"):
                 yield departure(model, path_of_norm(model.flow, read), None, read.kind, item)
-        elif isinstance(read, Sum) and _is_pre_norm(model, read) and not _is_an_image(model, value):
+        elif lacks_norm(model, value) and (_unused_norm(model) or _is_normed_elsewhere(model, value)):
             sentence = "the stream ends without a norm, though every layer normalises what it reads"
             item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
-            yield departure(model, _unused_norm(model) or _around_layers(model, read, path), None, "norm", item)
+            yield departure(model, _unused_norm(model) or _around_layers(model, value, path), None, "norm", item)
     for norm in _norms_at_the_end(model):
         for item in norm_mistakes(model.flow, norm, "final_norm"):
             yield departure(model, path_of_norm(model.flow, norm), None, norm.kind, item)
     yield from _of_output(model)
+
+
+def lacks_norm(model: ModelReading, value: int) -> bool:
+    """Return whether a value is the sum of a stream of which every sublayer normalises what it reads, without a norm.
+
+    What is read as an image, as convolutions read the stream of ViTDet, goes without one.
+    """
+    read = model.at_root(model.reader.read(value))
+    return isinstance(read, Sum) and _is_pre_norm(model, read) and not _is_an_image(model, value)
+
+
+def _is_normed_elsewhere(model: ModelReading, value: int) -> bool:
+    """Return whether every known model of a kind has a norm where a stream ends with a value.
+
+    Those that give logits of tokens do, and encoders that a decoder attends to; heads of other kinds go without it.
+    """
+    ends = [one for one in model.ends[:1] if one.input == value]
+    rows = {model.flow.shape(one.table)[0] for one in model.maps.lookups}
+    return not ends or any(model.flow.shape(one.output)[-1] in rows for one in ends)
 
 
 def _is_an_image(model: ModelReading, value: int) -> bool:
@@ -111,9 +130,10 @@ def _ends_of_stacks(model: ModelReading) -> Iterator[tuple[str, int, int]]:
             return
 
 
-def _around_layers(model: ModelReading, total: Sum, path: str) -> str:
+def _around_layers(model: ModelReading, value: int, path: str) -> str:
     """Return the module that the layers of a stream are in, where the norm after them should run."""
-    values = {term.value for term in total.terms}
+    total = model.at_root(model.reader.read(value))
+    values = {term.value for term in total.terms} if isinstance(total, Sum) else set()
     inside = [one.path for one in model.readings if _exit_in(model, one.place, values)]
     if not model.trace.modules or not inside:
         return path

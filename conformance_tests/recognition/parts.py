@@ -12,7 +12,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Positions,
     positions_of,
 )
-from veriformer.conformance_tests.recognition.ends import norm_of_result
+from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -281,7 +281,10 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
 
 
 def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
-    """Yield which positions the end of a model reads, and by what they are multiplied."""
+    """Yield which positions the end of a model reads, by what they are multiplied, and that it has no norm."""
+    if lacks_norm(model, one.input):
+        yield "of the stream without a norm"
+        return
     words = pooled_words(model, one.input)
     if words:
         yield words

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters.capture.models import load_model, name_of
 from veriformer.adapters.capture.probable import is_probably_a_model
+from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.errors import CaptureError, LoadError, NoOperations, NotAModel
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.matching.classes import is_never_recorded
 from veriformer.adapters.whole_models.session import Session, opened
 from veriformer.conformance_tests.core.text import plain
+from veriformer.conformance_tests.recognition.evidence import ENOUGH
 from veriformer.conformance_tests.recognition.findings import Departure, Recognition
+from veriformer.conformance_tests.recognition.samples_apart import takes_samples_apart
 from veriformer.conformance_tests.run.demands import NOTHING_DEMANDED, Demands
 from veriformer.conformance_tests.run.model_report import ModelReport, model_report
 from veriformer.conformance_tests.run.printing import first_line
@@ -26,6 +29,7 @@ from veriformer.conformance_tests.run.report import Report
 if TYPE_CHECKING:
     from veriformer.conformance_tests.run.judged import Judged
 
+_ONE_BY_ONE = "It was read on one sample, since it goes through its samples one by one"
 # The status of a report on a model of which too little was recognised.
 _NOT_JUDGED = 2
 
@@ -83,16 +87,41 @@ def recognised_in(session: Session, seed: int, *, layers_alike: bool = False) ->
 
     trace, found = completed(session.trace, layers_alike=layers_alike)
     notes = (NOTE,) if trace is not session.trace else ()
+    alone = _on_one_sample(session, seed, found, layers_alike=layers_alike)
+    if alone is not None:
+        (trace, found), notes = alone, (_ONE_BY_ONE,)
     if not found.departures and not found.differences:
         return found, notes
     try:
-        again, _ = completed(session.again(seed + 1))
+        again, _ = completed(session.again(seed + 1, one_sample=alone is not None))
     except CaptureError:
         # The model runs on its first inputs alone.
         return found, notes
     twice = replace(recognised_twice(trace, again, layers_alike=layers_alike), bound=found.bound)
     lost = [one for one in found.departures if one not in twice.departures]
     return twice, (*notes, *dict.fromkeys(map(_in_doubt, lost)))
+
+
+def _on_one_sample(
+    session: Session, seed: int, found: Recognition, *, layers_alike: bool
+) -> tuple[Trace, Recognition] | None:
+    """Return the record of a model that goes through its samples in a loop on one alone, as read; else None.
+
+    A model that is not seen to do so is tried where too little of it was recognised; both on inputs that were guessed.
+    """
+    from veriformer.conformance_tests.run.attention_alone import completed
+
+    if _is_recognised(found) and not takes_samples_apart(session.trace):
+        return None
+    try:
+        trace, alone = completed(session.again(seed, one_sample=True), layers_alike=layers_alike)
+    except CaptureError:
+        return None
+    return (trace, alone) if _is_recognised(alone) else None
+
+
+def _is_recognised(found: Recognition) -> bool:
+    return found.has_transformer_part and found.share_understood >= ENOUGH
 
 
 def _in_doubt(one: Departure) -> str:

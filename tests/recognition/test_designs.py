@@ -83,7 +83,16 @@ def test_a_head_may_have_a_norm_of_its_own(designs: ModuleType) -> None:
 def test_convolutions_may_read_the_stream_without_a_norm(designs: ModuleType) -> None:
     images = torch.randn(2, 12, 12)
     assert found(designs.ReadAsImage(), images).departures == ()
-    assert slugs(found(designs.ReadAsImage(convolved=False), images)) == {"missing_final_norm_prenorm"}
+    plain = found(designs.ReadAsImage(convolved=False), images)
+    assert plain.departures == ()
+    assert plain.parts[-1].summary == "unembedding, of the stream without a norm"
+
+
+def test_logits_of_tokens_are_made_through_a_norm(designs: ModuleType) -> None:
+    assert found(designs.EndsWithoutNorm(normed=True)).departures == ()
+    assert slugs(found(designs.EndsWithoutNorm(normed=False))) == {"missing_final_norm_prenorm"}
+    # A head of other numbers goes without one in some models.
+    assert found(designs.EndsWithoutNorm(normed=False, outputs=5)).departures == ()
 
 
 def test_positions_are_counted_from_behind_the_row_of_padding(designs: ModuleType) -> None:

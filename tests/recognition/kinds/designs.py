@@ -279,7 +279,7 @@ class TwoNormsAtTheEnd(Decoder):
 
 
 class ReadAsImage(nn.Module):
-    """ViTDet: convolutions read the stream as it is. A head of classes should read it through a norm."""
+    """ViTDet: convolutions read the stream as it is. A head of classes may read it so, which is said."""
 
     def __init__(self, convolved=True):
         super().__init__()
@@ -292,6 +292,22 @@ class ReadAsImage(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.neck(x.transpose(1, 2).unflatten(-1, (4, -1)) if self.convolved else x)
+
+
+class EndsWithoutNorm(nn.Module):
+    """A decoder whose stream ends with a norm, or without one, before the map to its outputs."""
+
+    def __init__(self, normed, outputs=VOCABULARY):
+        super().__init__()
+        self.tokens, self.blocks = nn.Embedding(VOCABULARY, WIDTH), nn.ModuleList(Block() for _ in range(2))
+        self.norm = nn.LayerNorm(WIDTH) if normed else nn.Identity()
+        self.head = nn.Linear(WIDTH, outputs)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
 
 
 class InBlocks(Attention):

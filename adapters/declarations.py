@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from veriformer.adapters import signatures
@@ -166,13 +166,18 @@ def own_operations(found: object, name: str) -> Callables:
     operations: dict[str, Callable[..., Any]] = {}
     for operation in OPERATIONS:
         received = attribute(found, operation, name, None)
-        if received is None or signatures.builds_something(received):
+        if received is None or signatures.builds_something(received) or is_model_alone(found, operation):
             continue
         if not callable(received):
             raise LoadError(f"{name}: {operation} is a {type(received).__name__}; make it a function, or rename it")
         operations[operation] = received
     _refuse_unbound(found, name, operations)
     return MappingProxyType(operations)
+
+
+def is_model_alone(found: object, operation: str) -> bool:
+    """Return whether what a file calls `model` has no `model_inputs` beside it: nothing says what it takes."""
+    return operation == "model" and isinstance(found, ModuleType) and not hasattr(found, "model_inputs")
 
 
 def attribute(found: object, attribute_name: str, name: str, default: Any) -> Any:

@@ -64,6 +64,7 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
                 reasons[name] = f"too little of it was recognised: veriformer check {source}:{name}"
             else:
                 found.append(report)
+                reasons.pop(name, None)
                 if report.interrupted:
                     break
         except LoadError as error:

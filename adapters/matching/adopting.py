@@ -33,6 +33,7 @@ from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
 _BUILDS = "it can be called without arguments, so that it builds something and is no operation"
+_ALONE = "a file has no model_inputs, which say what it takes; `def build(): return model, parameters` makes it a model"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,9 @@ def _builders_in(found: object) -> dict[str, str]:
     if not isinstance(found, ModuleType) or _is_ours(found):
         return {}
     written = functions_of(found)
-    return {one: _BUILDS for one in OPERATIONS if one in written and signatures.builds_something(written[one])}
+    builders = {one: _BUILDS for one in OPERATIONS if one in written and signatures.builds_something(written[one])}
+    alone = {one: _ALONE for one in written if declarations.is_model_alone(found, one)}
+    return {**alone, **builders}
 
 
 def _is_ours(found: object) -> bool:

@@ -13,10 +13,10 @@ _CALLED = ("forward", "__call__", "call")
 
 
 def classes_in(place: str) -> tuple[list[str], list[str]]:
-    """Return the public classes with a forward pass in a Python file: those that stand alone, and parts of others.
+    """Return what a Python file may have as models: what stands alone, and the classes that are parts of others.
 
-    Those that stand alone come in the order of their size in the file: the whole stands after its parts. Both are empty
-    where the file cannot be read.
+    Alone stand `build`, and the public classes with a forward pass that nothing uses, in the order of their size in the
+    file: the whole stands after its parts. Both are empty where the file cannot be read.
     """
     try:
         tree = ast.parse(Path(place).read_text(encoding="utf-8"))
@@ -26,7 +26,8 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     models = [name for name, one in classes.items() if not name.startswith("_") and _has_forward(one)]
     users: list[ast.ClassDef | ast.FunctionDef] = [*classes.values(), *_functions(tree)]
     used = {name for one in users for name in _names_in(one) if name != one.name}
-    return [name for name in reversed(models) if name not in used], [name for name in models if name in used]
+    alone = [*_builders(tree), *(name for name in reversed(models) if name not in used)]
+    return alone, [name for name in models if name in used]
 
 
 def is_never_recorded(place: str) -> bool:
@@ -51,6 +52,11 @@ def _imported_by(node: ast.AST) -> list[str]:
 def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
     """Return the function that builds the model, whose classes are parts of it."""
     return [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "build"]
+
+
+def _builders(tree: ast.Module) -> list[str]:
+    """Return `build` where it needs no argument."""
+    return [one.name for one in _functions(tree) if len(one.args.args) == len(one.args.defaults)][:1]
 
 
 def _has_forward(node: ast.ClassDef) -> bool:

@@ -48,7 +48,9 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
             # Laws change the samples and the lengths, and a state would no longer go with them.
             raise NotWrapped(f"its input {_name(place, names) or place} holds several arrays, such as a state")
     arrays = {place: value for place, value in given.items() if is_array(value)}
-    sequences = {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
+    sequences = _without_numbers_of_samples(
+        {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
+    )
     if not sequences:
         raise NotWrapped("none of its inputs is a sequence of tokens or vectors, or an image")
     if len(sequences) == 1:
@@ -67,6 +69,14 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
         if len(found) == 1:
             return found[0]
     raise NotWrapped("which of its inputs the results belong to cannot be known")
+
+
+def _without_numbers_of_samples(sequences: Mapping[Place, Any]) -> dict[Place, Any]:
+    """Return sequences without those that have one number for each sample of another, such as its length."""
+    batches = {int(array.shape[0]) for array in sequences.values() if len(array.shape) > 1}
+    return {
+        place: array for place, array in sequences.items() if len(array.shape) > 1 or int(array.shape[0]) not in batches
+    }
 
 
 def is_of_flags(values: Array) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from veriformer.adapters.whole_models.caching import Caching
 from veriformer.adapters.whole_models.gradients import Gradients
 from veriformer.adapters.whole_models.losses import Loss
-from veriformer.adapters.whole_models.padding import Padding
+from veriformer.adapters.whole_models.padding import Padding, PaddingToken
 from veriformer.adapters.whole_models.sequence import Sequences
 
 
@@ -18,7 +18,7 @@ from veriformer.adapters.whole_models.sequence import Sequences
 class Features:
     """What a model takes and does beyond returning results for sequences; None where it does not, or is not known."""
 
-    padding: Padding | None = None
+    padding: Padding | PaddingToken | None = None
     caching: Caching | None = None
     gradients: Gradients | None = None
     loss: Loss | None = None
@@ -54,7 +54,8 @@ class ModelOperation:
         labels: Any = None,
     ) -> Any:
         """Return the result, (B, L, ·), or what the keywords ask for in its place."""
-        features, extra = self._features, self._extra(inputs, padding_mask)
+        features = self._features
+        inputs, extra = self._padded(inputs, padding_mask)
         if parts is not None and features.caching is not None:
             return features.caching.outputs(self._sequences, inputs, parts, extra)
         if cotangent is not None and features.gradients is not None:
@@ -63,13 +64,15 @@ class ModelOperation:
             return features.loss.of(self._sequences, inputs, self._sequences.as_numpy(labels))
         return self._sequences.outputs(inputs, extra)
 
-    def _extra(self, inputs: Any, padding_mask: Any) -> dict[str, Any]:
-        """Return the argument for padding; without a mask only if the model was recorded with one."""
+    def _padded(self, inputs: Any, padding_mask: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the sequence and the argument for padding; without a mask only if the model was recorded with one."""
         padding, sequences = self._features.padding, self._sequences
+        real = None if padding_mask is None else sequences.as_numpy(padding_mask)
         if padding is None:
-            return {}
-        if padding_mask is None and sequences.place_of(padding.name) not in sequences.given:
-            return {}
+            return inputs, {}
+        if isinstance(padding, PaddingToken):
+            return padding.sequence(sequences, inputs, real), {}
+        if real is None and sequences.place_of(padding.name) not in sequences.given:
+            return inputs, {}
         every = np.ones(tuple(inputs.shape[:2]), dtype=bool)
-        real = every if padding_mask is None else sequences.as_numpy(padding_mask)
-        return {padding.name: padding.argument(sequences, real)}
+        return inputs, {padding.name: padding.argument(sequences, every if real is None else real)}

@@ -30,11 +30,16 @@ _BEHIND = slice(3, None)
 # The influence that is left under the right reading, of that under the opposite one and of that without the argument.
 _MUCH_LESS, _LESS, _NOTHING = 0.5, 0.95, 1e-9
 _SAME = 1e-3
+LENGTHS = "lengths"
+_LENGTHS = re.compile(r"(^|_)(len|lens|length|lengths|sizes?|count|counts|n|num)(_|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Padding:
-    """An argument of a model that says which tokens are padding, of shape (B, L), (B, 1, L) or (B, 1, 1, L)."""
+    """An argument of a model that says which tokens are padding, of shape (B, L), (B, 1, L) or (B, 1, 1, L).
+
+    Of the kind LENGTHS it has shape (B,), the number of tokens in front that are none.
+    """
 
     name: str
     kind: str
@@ -43,11 +48,27 @@ class Padding:
 
     def argument(self, sequences: Sequences, real: Array) -> Any:
         """Return the argument for tokens of which `real` (B, L) are no padding."""
+        if self.kind == LENGTHS:
+            return sequences.as_framework(real.sum(axis=1).astype(np.int64))
         mask = real if self.true_is_real else ~real
         shaped = mask.reshape(mask.shape[0], *[1] * (self.rank - 2), mask.shape[1])
         if self.kind == "additive":
             return sequences.as_framework(np.where(shaped, 0.0, np.finfo(np.float32).min))
         return sequences.as_framework(shaped.astype({"bool": bool, "int": np.int64, "float": np.float64}[self.kind]))
+
+
+@dataclass(frozen=True)
+class PaddingToken:
+    """A token that a model takes for padding by itself; `other` stands in its place among the real ones."""
+
+    token: int
+    other: int
+
+    def sequence(self, sequences: Sequences, inputs: Any, real: Array | None) -> Any:
+        """Return tokens with this one wherever `real` (B, L) says that there is padding, and nowhere else."""
+        tokens = sequences.as_numpy(inputs)
+        tokens = np.where(tokens == self.token, self.other, tokens)
+        return sequences.as_framework(tokens if real is None else np.where(real, tokens, self.token))
 
 
 def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
@@ -61,6 +82,10 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
     names = [one.name for one in parameters_of(sequences.stage)]
     for name in names:
         place = sequences.place_of(name)
+        if _is_of_lengths(name, sequences, place):
+            of_lengths = Padding(name, LENGTHS, 1, true_is_real=True)
+            if _has_effect(of_lengths, sequences, draw(_BATCHES[0], length)):
+                return of_lengths
         if _is_of_pairs(sequences, place):
             # A table of which position sees which is the caller's, and another one than that of padding.
             continue
@@ -82,6 +107,31 @@ def _is_of_flags(sequences: Sequences, place: Place) -> bool:
     """Return whether the recorded pass had truth values for each token there."""
     array = sequences.others.get(place)
     return array is not None and tuple(array.shape) == sequences.shape and is_of_flags(sequences.as_numpy(array))
+
+
+def _is_of_lengths(name: str, sequences: Sequences, place: Place) -> bool:
+    """Return whether an argument is called so, and the recorded pass had the length of each sample there.
+
+    The longest sample of a batch is as long as the sequences.
+    """
+    array, (samples, length) = sequences.others.get(place), sequences.shape
+    if array is None or tuple(array.shape) != (samples,) or not _LENGTHS.search(name):
+        return False
+    numbers = sequences.as_numpy(array)
+    return numbers.dtype.kind in "iu" and bool((numbers > 0).all()) and int(numbers.max()) == length
+
+
+def _has_effect(padding: Padding, sequences: Sequences, inputs: Array) -> bool:
+    """Return whether a model makes something of the argument."""
+    real = np.ones(inputs.shape[:2], dtype=bool)
+    fewer = real.copy()
+    fewer[:, _BEHIND] = False
+    framed = sequences.as_framework(inputs)
+    one, other = (
+        sequences.as_numpy(sequences.outputs(framed, {padding.name: padding.argument(sequences, shown)}))
+        for shown in (real, fewer)
+    )
+    return not np.array_equal(one, other, equal_nan=True)
 
 
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments, is_array
+from veriformer.adapters.matching.namespaces import broadcast, joined, reshaped, shape_of
 from veriformer.adapters.whole_models.arguments import Place, by_place, parameters_of, place_of_sequence
-from veriformer.adapters.whole_models.outputs import result_of
+from veriformer.adapters.whole_models.outputs import named_arrays, result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
 
@@ -31,7 +32,9 @@ class Sequences:
     """The arguments of a model, of which one is a batch of sequences, (B, L) or (B, L, E), or of images.
 
     `axes` are those of samples and of positions in it; an axis that it lacks is None. Images are sequences of one
-    vector. `pooled` says that the result has no axis of positions, but one vector for each sample.
+    vector. `pooled` says that the result has no axis of positions, but one vector for each sample. `beside` are the
+    places, among the arrays that the model returns, of vectors of each sample that come beside the result: they are
+    joined to the result of each position.
     """
 
     stage: Stage
@@ -39,6 +42,7 @@ class Sequences:
     given: Mapping[Place, Any]
     axes: tuple[int | None, int | None]
     pooled: bool = False
+    beside: tuple[int, ...] = ()
 
     @property
     def recorded(self) -> Any:
@@ -117,7 +121,38 @@ class Sequences:
         found = result_of(returned, self.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
         if found is None:
             raise NotWrapped("it returns no array")
-        return self._arranged(found, batch, length)
+        return self._with_vectors(self._arranged(found, batch, length), returned)
+
+    def with_vectors_beside(self) -> Sequences:
+        """Return the sequences whose result has the vectors of each sample that the model returns besides."""
+        if self.pooled or self.axes != (0, 1):
+            return self
+        samples, length = self.shape
+        shapes = [tuple(one.shape) for one in self._arrays(self.returned(self.recorded)) if self._is_floating(one)]
+        places = (place for place, shape in enumerate(shapes) if len(shape) == 2 and shape[0] == samples)
+        return replace(self, beside=tuple(place for place in places if shapes[place][1] != length))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is to be known of the result."""
+        if not self.beside:
+            return ()
+        return ("What it returns for each sample as a whole is judged too, behind the columns of its positions",)
+
+    def _arrays(self, returned: Any) -> list[Any]:
+        return [array for _, array in named_arrays(returned, self.stage.framework.is_array)]
+
+    def _is_floating(self, array: Any) -> bool:
+        return "float" in self.stage.framework.dtype_name(array)
+
+    def _with_vectors(self, result: Any, returned: Any) -> Any:
+        if not self.beside:
+            return result
+        arrays = [one for one in self._arrays(returned) if self._is_floating(one)]
+        samples, length = shape_of(result)[:2]
+        vectors = [arrays[place] for place in self.beside]
+        rows = [broadcast(reshaped(one, (samples, 1, -1)), (samples, length, shape_of(one)[-1])) for one in vectors]
+        return joined([result, *rows], -1)
 
     def _one(self, inputs: Any, extra: Mapping[str, Any]) -> Any:
         batch, length = int(inputs.shape[0]), int(inputs.shape[1])

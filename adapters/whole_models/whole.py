@@ -16,7 +16,7 @@ from veriformer.adapters.whole_models.gradients import gradients_of
 from veriformer.adapters.whole_models.lengths import longest_that_runs
 from veriformer.adapters.whole_models.losses import loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
-from veriformer.adapters.whole_models.padding import padding_of
+from veriformer.adapters.whole_models.padding import LENGTHS, Padding, PaddingToken, padding_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences, sequences_of
 from veriformer.adapters.whole_models.stage import Stage
 
@@ -26,18 +26,25 @@ _SPECIAL = 5
 
 @dataclass(frozen=True)
 class WholeModel:
-    """The model itself. It is causal if every self-attention of its stream was recognised to be."""
+    """The model itself. It is causal if every self-attention of its stream was recognised to be.
+
+    `padding_token` is the one that its attentions were recognised to hide.
+    """
 
     causal: bool = False
+    padding_token: int | None = None
     path: str = field(default="", init=False)
 
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
         """Return the model as an implementation of `model`; see `Wrapping`."""
         sequences = sequences_of(stage, arguments)
+        if not self.causal:
+            # What is one for each sample comes from all positions, as that of a causal model does from the last ones.
+            sequences = sequences.with_vectors_beside()
         box = BlackBox(**inputs_of(sequences))
         draw, longest = drawing(sequences, box), box.max_length or 1
         features = Features(
-            None if sequences.is_fixed else padding_of(sequences, draw, longest),
+            None if sequences.is_fixed else self._padding(sequences, box, draw),
             # What looks ahead cannot be continued: its earlier results would change.
             caching_of(sequences, draw, longest) if self.causal and not sequences.is_fixed else None,
             gradients_of(sequences, draw),
@@ -55,7 +62,24 @@ class WholeModel:
             operations={"model": ModelOperation(sequences, features)},
             dtypes=(stage.dtype,),
             black_box=replace(box, properties=properties, parameters=names),
+            limitations=_limitations(features.padding),
+            notices=sequences.notices,
         )
+
+    def _padding(
+        self, sequences: Sequences, box: BlackBox, draw: Callable[[int, int], Array]
+    ) -> Padding | PaddingToken | None:
+        """Return the argument that says which tokens are padding, else the token that is."""
+        found = padding_of(sequences, draw, box.max_length or 1)
+        rows = box.vocabulary_size
+        if found is not None or self.padding_token is None or rows is None or rows < 2:
+            return found
+        return PaddingToken(self.padding_token, (self.padding_token + 1) % rows)
+
+
+def _limitations(padding: Padding | PaddingToken | None) -> tuple[str, ...]:
+    """Return what cannot be asked of a model that is told lengths: they say nothing of padding in front."""
+    return ("left_padding",) if isinstance(padding, Padding) and padding.kind == LENGTHS else ()
 
 
 def drawing(sequences: Sequences, box: BlackBox) -> Callable[[int, int], Array]:

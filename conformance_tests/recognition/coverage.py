@@ -8,13 +8,15 @@ from pathlib import PurePath
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
-from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Unknown
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import code_of
+from veriformer.conformance_tests.recognition.pooling import pooled_of
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
+from veriformer.conformance_tests.recognition.sublayers import each_inside, inner_expressions
 
 
 def coverage(model: ModelReading, departures: Sequence[Departure]) -> tuple[int, int]:
@@ -66,10 +68,9 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         if layered.network is not None and (layered.network.activation is not None or known):
             understood.update(_behind(model, layered.network.sublayer.exit.input))
         for _, norm in norms_of(layered.place):
-            if norm.kind != "norm":
-                understood.update(_behind(model, norm.value))
+            understood.update(_read_as(model, norm))
         if layered.place.result is not None:
-            understood.update(_behind(model, layered.place.result.value))
+            understood.update(_read_as(model, layered.place.result))
     for mixture in model.mixtures:
         if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
             understood.update(_behind(model, mixture.summed))
@@ -77,11 +78,14 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
                 # Which rows each expert gets.
                 understood.update(_behind(model, expert.place.sublayer.entry.input))
     for output in (*model.trace.outputs, *model.ends_of_memories):
-        read = model.at_root(model.reader.read(output))
-        if isinstance(read, Norm) and read.kind != "norm":
-            understood.update(_behind(model, read.value))
-    for one in model.ends:
-        understood.update(_behind(model, one.input))
+        understood.update(_read_as(model, model.reader.read(output)))
+    # Where no sublayer was found, every map is behind the last one.
+    for one in model.ends if model.layered else ():
+        understood.update(_read_as(model, model.reader.read(one.input)))
+        pooled = pooled_of(model, one.input)
+        if pooled is not None:
+            understood.update(model.flow.between(pooled.stream, one.input))
+            understood.update(_read_as(model, model.reader.read(pooled.stream)))
     return computing, computing & understood
 
 
@@ -89,6 +93,31 @@ def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> boo
     """Return whether a departure says what a sublayer does: a mistake, or constants of another activation."""
     its = [one for one in departures if one.path == layered.path and one.layer == layered.layer]
     return any(one.suspects or one.step == "activation" for one in its)
+
+
+def _read_as(model: ModelReading, expression: Expression) -> set[int]:
+    """Return the steps that make a value of what it was read as: down to maps, tables, heads, and what is unknown."""
+    if expression.value < 0 or _is_unknown(expression):
+        return set()
+    inside = each_inside(expression, lambda one: isinstance(one, Output) or _is_unknown(one))
+    ends = {one.value for one in inside if _is_an_end(one)}
+    near = model.flow.ancestors(expression.value, stop=lambda one: one in ends or one in model.maps.by_output)
+    made = (model.flow.maker(one) for one in near if one not in ends and one not in model.maps.by_output)
+    return {one for one in made if one is not None}
+
+
+def _is_unknown(expression: Expression) -> bool:
+    """Return whether nothing is known of how a value is made of others, as of a norm that no formula was found for."""
+    nameless = isinstance(expression, Norm) and expression.kind == "norm" and expression.mistake is None
+    return nameless or isinstance(expression, Unknown)
+
+
+def _is_an_end(expression: Expression) -> bool:
+    return (
+        isinstance(expression, Output)
+        or _is_unknown(expression)
+        or not any(True for _ in inner_expressions(expression))
+    )
 
 
 def _behind(model: ModelReading, value: int) -> set[int]:

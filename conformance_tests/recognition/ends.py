@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.expressions import Norm, Sum
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
+from veriformer.conformance_tests.recognition.positions_kept import displaced_by, moved_in
 from veriformer.conformance_tests.recognition.stream_parts import (
     norm_mistakes,
     norms_of,
@@ -59,6 +60,26 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
         for item in norm_mistakes(model.flow, norm, "final_norm"):
             yield departure(model, path_of_norm(model.flow, norm), None, norm.kind, item)
     yield from _of_output(model)
+    yield from _of_positions(model)
+
+
+def _of_positions(model: ModelReading) -> Iterator[Departure]:
+    """Yield that the vectors of the last stream come to its end at other positions than they had at first."""
+    stack = max((one.stack for one in model.readings), default=-1)
+    layers = [one for one in model.readings if one.stack == stack and not one.is_expert]
+    last = model.ends[0].input if model.ends else model.trace.outputs[0] if model.trace.outputs else -1
+    if last < 0 or not layers or any(moved_in(model.flow, one.place) is not None for one in layers):
+        # A sublayer whose output goes elsewhere than the stream departs by itself.
+        return
+    read = model.at_root(model.reader.read(last))
+    end = read.of.value if isinstance(read, Norm) else read.value
+    place = displaced_by(model.flow, [one.place for one in layers], end) if end >= 0 else None
+    for one in layers if place is not None else ():
+        if one.place is place:
+            sentence = "behind the sublayer the vectors of the stream are at other positions than they had at first"
+            made = None if place.result is None else model.flow.maker(place.result.value)
+            item = Suspicion("residual", made or one.first_step, sentence, ())
+            yield departure(model, one.path, one.layer, one.kind, item)
 
 
 def lacks_norm(model: ModelReading, value: int) -> bool:

@@ -23,7 +23,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_order
 from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
-from veriformer.conformance_tests.recognition.pooling import pooled_words
+from veriformer.conformance_tests.recognition.pooling import pooled_of
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
@@ -285,9 +285,9 @@ def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
     if lacks_norm(model, one.input):
         yield "of the stream without a norm"
         return
-    words = pooled_words(model, one.input)
-    if words:
-        yield words
+    pooled = pooled_of(model, one.input)
+    if pooled is not None:
+        yield pooled.words
         return
     read: Expression = model.reader.read(one.input)
     factor = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -13,15 +14,23 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 _MOST_POSITIONS = 256
 
 
-def pooled_words(model: ModelReading, value: int) -> str:
-    """Return in words which positions a value is made of; "" where it is that of each position, or nobody knows."""
+@dataclass(frozen=True)
+class Pooled:
+    """Which positions of a stream a value is made of, in words, and the stream's value."""
+
+    words: str
+    stream: int
+
+
+def pooled_of(model: ModelReading, value: int) -> Pooled | None:
+    """Return which positions a value is made of; None where it is that of each position, or nobody knows."""
     norm = _norm_over(model, value)
     before = value if norm is None else norm.of.value
     for inner, words in ((before, " before the norm" if norm is not None else ""), (value, "")):
-        found = _pooled(model, inner) if inner >= 0 else ""
-        if found:
-            return f"of {found}{words}"
-    return ""
+        found = _pooled(model, inner) if inner >= 0 else None
+        if found is not None:
+            return Pooled(f"of {found.words}{words}", found.stream)
+    return None
 
 
 def _norm_over(model: ModelReading, value: int) -> Norm | None:
@@ -29,16 +38,16 @@ def _norm_over(model: ModelReading, value: int) -> Norm | None:
     return read if isinstance(read, Norm) else None
 
 
-def _pooled(model: ModelReading, value: int) -> str:
+def _pooled(model: ModelReading, value: int) -> Pooled | None:
     vectors = model.flow.array(value)
     if vectors.dtype.kind != "f" or not vectors.size or vectors.size % (model.batch * vectors.shape[-1]):
-        return ""
+        return None
     width = vectors.shape[-1]
     rows = vectors.reshape(-1, width)
     if len(rows) != model.batch:
-        return ""
+        return None
     distances = model.flow.ancestors(value, stop=lambda one: one in model.maps.by_output and one != value)
-    longest, found = 1, ""
+    longest, found = 1, None
     for one in sorted(distances, key=lambda one: distances[one]):
         array = model.flow.array(one)
         wide = array.ndim > 2 and array.shape[-1] == width and array.shape[0] == model.batch
@@ -46,7 +55,7 @@ def _pooled(model: ModelReading, value: int) -> str:
         # A slice of the stream, whose mean is taken, says less than the stream.
         if wide and array.dtype.kind == "f" and longest < length <= _MOST_POSITIONS:
             words = next(_ways(array.reshape(model.batch, -1, width), rows), "")
-            longest, found = (length, words) if words else (longest, found)
+            longest, found = (length, Pooled(words, one)) if words else (longest, found)
     return found
 
 

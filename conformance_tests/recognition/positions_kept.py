@@ -5,14 +5,14 @@ Moving numbers is no computation, so that nothing else of the recognition sees a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.streams import Place
@@ -40,9 +40,9 @@ def moved_in(flow: Flow, place: Place) -> Moved | None:
     """Return where a sublayer moves vectors to other positions; None where it does not, or the way cannot be followed.
 
     A window that is rolled and rolled back, and axes that are exchanged, keep their positions. The stream that the
-    output is added to has to keep them as well.
+    output is added to may be in the order of windows too: a whole layer is given them, and they are laid back later.
     """
-    root = place.input.of if isinstance(place.input, Norm) and place.input is place.before else place.input
+    root = _root(place)
     if place.result is None or min(root.value, place.result.value) < 0:
         return None
     total, left = place.result.value, place.sublayer.exit.output
@@ -60,7 +60,7 @@ def moved_in(flow: Flow, place: Place) -> Moved | None:
     inside = [(one.output, place.sublayer.exit.input) for one in _inner(place)]
     hidden = [rows for way in inside if (rows := _rows(flow, *way)) is not None]
     whole = all(np.array_equal(read[rows][given], kept) for rows in hidden or (np.arange(len(read)),))
-    if whole and _is_turned(kept.reshape(flow.shape(beside or total)[:-1])):
+    if whole:
         return None
     ways.extend(inside)
     step = next((step for start, end in ways for step in _moving(flow, start, end)), place.sublayer.exit.step)
@@ -74,6 +74,61 @@ def mistakes_of_positions(flow: Flow, place: Place) -> Iterator[Suspicion]:
         sentence = "what the sublayer gives for a position is added to another position"
         made = flow.maker(place.result.value) if place.result is not None else None
         yield Suspicion("residual", moved.step if made is None else made, sentence, ())
+
+
+def displaced_by(flow: Flow, places: Sequence[Place], end: int) -> Place | None:
+    """Return the sublayer behind which the vectors of a stream are at other positions, up to its end; None if none is.
+
+    Layers may be given windows, and rolled ones, if they are laid back behind them. None where the way cannot be
+    followed. `end` is the stream behind its last sublayer, before it is moved.
+    """
+    orders = _orders(flow, places)
+    if not orders or len(orders) < len(places) or orders[-1][0] != flow.source(end):
+        return None
+    if _is_in_order(flow, *orders[-1], list(_moved_on(flow, end))[-1]):
+        return None
+    kept = [
+        any(_is_in_order(flow, total, order, one) for one in _moved_on(flow, total)) for total, order in orders[:-1]
+    ]
+    return places[len(kept) - kept[::-1].index(True) if True in kept else 0]
+
+
+def _orders(flow: Flow, places: Sequence[Place]) -> list[tuple[int, Array]]:
+    """Return each sum of a stream with the position that each of its vectors had at first, as far as they are known."""
+    found: list[tuple[int, Array]] = []
+    for place in places:
+        root = _root(place)
+        if place.result is None or min(root.value, place.result.value) < 0:
+            break
+        total = place.result.value
+        beside = _added_to(flow, total, root.value)
+        kept = None if beside is None else _rows(flow, root.value, beside)
+        before = _rows(flow, found[-1][0], root.value) if found else None
+        if kept is None or (found and (before is None or len(before) != len(kept))):
+            break
+        found.append((total, kept if before is None else found[-1][1][before][kept]))
+    return found
+
+
+def _is_in_order(flow: Flow, total: int, order: Array, moved: int) -> bool:
+    """Return whether a sum of a known order is in that of the stream's beginning once its vectors are moved."""
+    rows = _rows(flow, total, moved)
+    return rows is None or _is_turned(order[rows].reshape(flow.shape(moved)[:-1]))
+
+
+def _moved_on(flow: Flow, value: int) -> Iterator[int]:
+    """Yield a value and what becomes of it by moving its numbers, before anything is computed of them."""
+    following: int | None = value
+    while following is not None:
+        yield following
+        size, moves = flow.array(following).size, [flow.steps[one] for one in flow.users(following)]
+        moved = (one.results[0] for one in moves if one.kind == Kind.REARRANGEMENT and len(one.results) == 1)
+        following = next((one for one in moved if flow.array(one).size == size), None)
+
+
+def _root(place: Place) -> Expression:
+    """Return the stream that a sublayer reads, without its norm."""
+    return place.input.of if isinstance(place.input, Norm) and place.input is place.before else place.input
 
 
 def is_replaced(flow: Flow, given: int, taken: Iterable[int]) -> bool:

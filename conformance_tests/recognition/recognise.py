@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.coverage import modules_of, unders
 from veriformer.conformance_tests.recognition.departures import Found, found_in, seen_again
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.padding_tokens import padding_token
 from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.witness import agreements
 
@@ -52,4 +53,5 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         found.differences,
         modules_of(model, computing - understood),
         agreements(model),
+        padding_token(model),
     )

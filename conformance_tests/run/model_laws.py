@@ -33,7 +33,7 @@ _OF_THE_WHOLE, _LARGE = ("history_independence", "same_call_same_answer"), 1_000
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
     """Return the laws of what a recorded model is wrapped as; LoadError where it cannot be called again."""
     parts = [bindable(one) for one in recognition.bound]
-    whole, *made = session.wrapped([WholeModel(causal=recognition.causal), *ways_of(parts)])
+    whole, *made = session.wrapped([WholeModel(recognition.causal, recognition.padding_token), *ways_of(parts)])
     return (_judged(whole, name, seed), *_of_parts(parts, made, seed))
 
 

@@ -67,3 +67,48 @@ def test_one_function_of_a_file(tmp_path, run):
     (tmp_path / "mine.py").write_text(FILE)
     status, out, _ = run("check", f"{tmp_path / 'mine.py'}:attention", "--tier", "quick")
     assert status == 1 and "scale_missing" in said(out)
+
+
+BUILT = """
+import torch
+from torch import nn
+
+class RMSNorm(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.norm, self.head = nn.Embedding(30, 16), RMSNorm(), nn.Linear(16, 30)
+        self.up, self.down = nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        x = x + self.down(torch.relu(self.up(self.norm(x))))
+        return self.head(self.norm(x))
+
+def build():
+    return Model()
+"""
+
+
+@pytest.mark.parametrize("also", ("", "\n\ndef softmax(x):\n    return torch.softmax(x, dim=-1)\n"))
+def test_a_model_that_is_built_is_checked_whatever_its_class_is_called(tmp_path, run, also):
+    (tmp_path / "mine.py").write_text(BUILT + also)
+    _, out, _ = run("check", str(tmp_path / "mine.py"), "--tier", "quick")
+    assert "mine.py:build holds" in said(out)
+    assert ("softmax" in out) == bool(also)
+    assert "not judged: build" not in said(out)
+
+
+def test_a_function_called_model_is_none_of_a_known_input(tmp_path, run):
+    text = "\n\ndef model(parameters, tokens):\n    return parameters[tokens]\n"
+    (tmp_path / "mine.py").write_text(FILE + text)
+    _, out, _ = run("check", str(tmp_path / "mine.py"), "--tier", "quick")
+    assert "not judged: model (a file has no model_inputs" in said(out)
+    assert "model 0 laws" not in said(out)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
+from veriformer.adapters.capture.captured import recorded_pass
+from veriformer.adapters.capture.models import find_model
 from veriformer.adapters.capture.trace import Trace
 from veriformer.conformance_tests.recognition.findings import Part, Recognition
 from veriformer.conformance_tests.recognition.recognise import recognise
@@ -91,3 +93,13 @@ def test_repeated_values_one_position_late_are_stated(
     assert {(one.as_departure.path, one.as_departure.step) for one in found.differences} == {
         ("stack.blocks.1.attention", "value")
     }
+
+
+@pytest.mark.parametrize(("back", "displaced"), (((1, 2), []), ((1, 1), ["blocks.1.attention"])))
+def test_whole_layers_in_windows_have_to_be_laid_back(
+    kind: Callable[[str], ModuleType], back: tuple[int, int], displaced: list[str]
+) -> None:
+    torch.manual_seed(0)
+    model = kind("windows").WholeLayersInWindows(back)
+    found = recognise(recorded_pass(find_model(model, "model"), (torch.randn(2, 4, 8, 48),), seed=0).trace)
+    assert [one.path for one in found.departures] == displaced

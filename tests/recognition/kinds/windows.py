@@ -1,7 +1,7 @@
 """Images: cut into patches, attended to in windows that are shifted in every second layer, pooled at the end."""
 
 import torch
-from small import HEADS, WIDTH, Gated
+from small import HEADS, WIDTH, Block, Gated
 from torch import nn
 
 SIDE, WINDOW, PATCH = 8, 4, 2
@@ -89,3 +89,21 @@ def shifted_twice():
 def not_laid_back():
     """Wrong."""
     return Shifted(back=laid_back_as_it_lies)
+
+
+class WholeLayersInWindows(nn.Module):
+    """Layers that are given windows of a map, the second ones rolled ones, with their residuals; `back` rolls back."""
+
+    def __init__(self, back):
+        super().__init__()
+        self.back = back
+        self.blocks, self.norm = nn.ModuleList(Block() for _ in range(2)), nn.LayerNorm(WIDTH)
+
+    def forward(self, x):
+        for number, block in enumerate(self.blocks):
+            shift = (1, 2) if number else (0, 0)
+            rolled = torch.roll(x, (-shift[0], -shift[1]), (1, 2))
+            parts = rolled.unflatten(2, (2, 4)).unflatten(1, (2, 2)).transpose(2, 3)
+            laid = block(parts.reshape(-1, 8, WIDTH)).view(parts.shape).transpose(2, 3).reshape(x.shape)
+            x = torch.roll(laid, self.back if number else (0, 0), (1, 2))
+        return self.norm(x)

@@ -74,6 +74,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     for mixture in model.mixtures:
         if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
             understood.update(_behind(model, mixture.summed))
+            understood.update(model.flow.between(mixture.router.output, mixture.summed))
             for expert in mixture.members:
                 # Which rows each expert gets.
                 understood.update(_behind(model, expert.place.sublayer.entry.input))

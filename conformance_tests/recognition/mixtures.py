@@ -16,7 +16,8 @@ from veriformer.conformance_tests.recognition.agreement import agree, unit_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
-from veriformer.conformance_tests.recognition.paths import common_path
+from veriformer.conformance_tests.recognition.paths import common_path, layer_in
+from veriformer.conformance_tests.recognition.stacked_experts import computed_mixture
 from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer, Sublayers
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
@@ -33,7 +34,8 @@ class Mixture:
     `scheme` says in words how the shares follow from the scores, "" where that was not recognised; `count` is the
     number of the router's columns, `chosen` that of the experts for each token. `mistake` is what is wrong with the
     shares. `place` is the step of the router, `summed` the value in which the outputs are together, None if not found.
-    `is_stacked` says that all experts are one network whose matrices are stacked.
+    `is_stacked` says that all experts are one network whose matrices are stacked; `network` is what that is, in words,
+    where it is no sublayer of its own.
     """
 
     members: tuple[Layered, ...]
@@ -47,6 +49,7 @@ class Mixture:
     mistake: Suspicion | None = None
     summed: int | None = None
     is_stacked: bool = False
+    network: str = ""
 
     @property
     def experts(self) -> list[Layered]:
@@ -79,6 +82,22 @@ def mixtures_in(flow: Flow, sublayers: Sublayers, readings: Sequence[Layered]) -
         if stacked is not None:
             taken.add(stacked.members[0].first_step)
             yield stacked
+            continue
+        computed = _computed(flow, sublayers, router)
+        if computed is not None:
+            yield computed
+
+
+def _computed(flow: Flow, sublayers: Sublayers, router: LinearMap) -> Mixture | None:
+    """Return the mixture of experts in stacks of parameters, whatever order its tokens are in; None without one."""
+    count = sublayers.maps.width_out(router)
+    found = computed_mixture(flow, router, count)
+    if found is None:
+        return None
+    path = common_path(router.names).rpartition(".")[0].rpartition(".")[0]
+    layer = layer_in(common_path(router.names)) or 0
+    plain = Mixture((), router, path, layer, router.step, count, is_stacked=True, network=found.network)
+    return _judged(flow, plain, _Shares(found.shares, found.summed))
 
 
 def _members(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> list[Layered]:
@@ -164,7 +183,7 @@ def _judged(flow: Flow, plain: Mixture, found: _Shares) -> Mixture:
             wrong = _wrong_choice(scores, sent, path) if by is None else None
             scheme = f"top {chosen} of {count}{by}, {words}{times}" if by is not None else ""
             return replace(plain, chosen=chosen, scheme=scheme, mistake=wrong, summed=found.summed)
-    mistake = _mistake(found, scores, sent, unit, path, flow)
+    mistake = _mistake(found, scores, sent, unit, path, flow) or _lost(found, scores, sent, unit, path, flow)
     return replace(plain, chosen=chosen, mistake=mistake, summed=found.summed)
 
 
@@ -302,6 +321,21 @@ def _mistake(found: _Shares, scores: Array, sent: Array, unit: float, path: str,
     for name, sentence, made in _wrong_shares(scores, sent):
         if _factor(np.sort(found.shares, axis=1) if name == _EXCHANGED else found.shares, made, unit) is not None:
             return Suspicion("other", place, sentence, (suspected(name, sentence=sentence),), path)
+    return None
+
+
+def _lost(found: _Shares, scores: Array, sent: Array, unit: float, path: str, flow: Flow) -> Suspicion | None:
+    """Return that some of the chosen experts are missing from the sum, whose shares are made for more of them."""
+    count, kept = sent.shape[1], int(sent.sum(axis=1)[0])
+    order = np.argsort(-scores, axis=1, kind="stable")
+    for chosen in range(kept + 1, count):
+        best = np.zeros_like(sent)
+        np.put_along_axis(best, order[:, :chosen], values=True, axis=1)
+        for words, expected in _ways(scores, best) if not (sent & ~best).any() else ():
+            # Shares over all experts are the same for any number of them.
+            if "over all" not in words and _factor(found.shares, np.where(sent, expected, 0.0), unit) is not None:
+                sentence = f"{kept} of the {chosen} experts that the shares of a token are made for are in its sum"
+                return Suspicion("other", flow.maker(found.summed) or 0, sentence, (), path)
     return None
 
 

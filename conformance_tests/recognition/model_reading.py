@@ -224,7 +224,14 @@ class ModelReading:
     def ends(self) -> tuple[LinearMap, ...]:
         """The maps after the last sublayer, such as the unembedding."""
         last = max((one.first_step for one in self.layered), default=-1)
-        return tuple(one for one in self.sublayers.others if one.step > last)
+        routers = {one.router.step for one in self.mixtures}
+        return tuple(one for one in self.sublayers.others if one.step > last and one.step not in routers)
+
+    @cached_property
+    def norms_of_routers(self) -> tuple[Norm, ...]:
+        """The norms of what routers read whose experts are no sublayers, at which such norms are found."""
+        read = [self.reader.read(one.router.input) for one in self.mixtures if not one.members]
+        return tuple(one for one in read if isinstance(one, Norm))
 
     @cached_property
     def ends_of_memories(self) -> tuple[int, ...]:

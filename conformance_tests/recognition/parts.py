@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.recognition.attention_words import attention_words
@@ -43,6 +44,8 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield _part(model, one, departures)
     for value in model.ends_of_memories:
         yield from _final_norm(model, model.at_root(model.reader.read(value)), departures)
+    for norm in model.norms_of_routers:
+        yield from _norm_of_router(model, norm, departures)
     for mixture in model.mixtures:
         yield _router_part(model, mixture, departures)
     # Without a sublayer, only the last map is known to be the end of anything.
@@ -136,6 +139,7 @@ def _router_part(model: ModelReading, one: Mixture, departures: Sequence[Departu
     path = common_path(one.router.names).rpartition(".")[0] or common_path(one.router.names)
     status: Status = "departs" if said else "holds" if one.scheme else "unrecognised"
     words = f"router, {one.scheme}" if one.scheme else "router, how experts are chosen and weighed"
+    words += f"; experts in one stack: {one.network}" if one.network else ""
     return Part(path, "router", one.layer, words, {}, status, int(status != "unrecognised"), 1, one.place)
 
 
@@ -324,6 +328,11 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
         layer, words = last.layer, f"{words}, after {last.kind}"
     conventions: dict[str, str | float | int | bool] = {} if read.eps is None else {"eps": read.eps}
     yield Part(path, read.kind, layer, words, conventions, status, int(read.kind != "norm"), 1, place)
+
+
+def _norm_of_router(model: ModelReading, norm: Norm, departures: Sequence[Departure]) -> Iterator[Part]:
+    for part in _final_norm(model, norm, departures):
+        yield replace(part, layer=layer_in(part.path), summary=f"{part.summary}, before mixture_of_experts")
 
 
 def _before(model: ModelReading, norm: Norm) -> Layered | None:

@@ -114,6 +114,23 @@ def test_experts_in_one_stack_have_a_router(
     assert words(recognition, "router") == [f"router, top 2 of 4, {said}"] * 2
 
 
+@pytest.mark.parametrize("way", ("gathered", "ordered"))
+@pytest.mark.parametrize(("over", "said"), (("chosen", "softmax over the chosen"), ("all", "softmax over all")))
+def test_experts_are_read_in_whatever_order_their_tokens_are(
+    kind: Callable[[str], ModuleType], way: str, over: str, said: str
+) -> None:
+    recognition = found(kind("gathered").model(way, over))
+    assert recognition.departures == ()
+    expected = f"router, top 2 of 6, {said}; experts in one stack: gated_feed_forward, silu"
+    assert words(recognition, "router") == [expected] * 2
+    assert recognition.share_understood == 1.0
+
+
+def test_an_expert_that_another_one_overwrites_is_missed(kind: Callable[[str], ModuleType]) -> None:
+    said = sentences(found(kind("gathered").model("overwritten")))
+    assert said == {"1 of the 2 experts that the shares of a token are made for are in its sum"}
+
+
 @pytest.mark.parametrize(("gate_first", "said"), ((True, "gate and up"), (False, "up and gate")))
 def test_the_order_of_gate_and_up_in_one_map_is_said(
     kind: Callable[[str], ModuleType], *, gate_first: bool, said: str

@@ -22,7 +22,7 @@ from veriformer.adapters.whole_models.wrapping import NotWrapped
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _NOTHING: Mapping[str, Any] = {}
-_IMAGE = 4
+_IMAGE, _ROWS = 4, 2
 # A length that most models run on.
 _SHORT = 4
 
@@ -214,13 +214,19 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
     array = given[place]
     tokens = stage.framework.to_numpy(array).dtype.kind != "f"
     rank = len(array.shape)
-    if rank == _IMAGE:
+    if rank == _IMAGE or (rank == _ROWS and not tokens and _has_samples_beside(given, place)):
         return Sequences(stage, place, given, (0, None), pooled=True)
     if rank == (1 if tokens else 2):
         return _judged(Sequences(stage, place, given, (None, 0)), returned)
     straight = _judged(Sequences(stage, place, given, (0, 1)), returned)
     turned = _judged(Sequences(stage, place, given, (1, 0)), returned)
     return turned if _keeps_samples_apart(turned) and not _keeps_samples_apart(straight) else straight
+
+
+def _has_samples_beside(given: Mapping[Place, Any], place: Place) -> bool:
+    """Return whether another input has as many entries along its first axis: rows of a table are samples then."""
+    others = (value for one, value in given.items() if one != place and is_array(value) and len(value.shape))
+    return any(value.shape[0] == given[place].shape[0] for value in others)
 
 
 def _judged(sequences: Sequences, returned: Any) -> Sequences:

@@ -21,6 +21,7 @@ from veriformer.adapters.whole_models.supervisor import ModelResidence, ModelSup
 from veriformer.adapters.whole_models.wrapping import Wrapped, Wrapping, wrapped
 
 _WRAPPING = "calling it again"
+_NO_ANSWER = "its process does not answer as it should"
 
 
 class Session(Protocol):
@@ -144,6 +145,7 @@ class _Elsewhere:
 def _read_one(reply: Any, path: str, target: str, residence: ModelResidence) -> Wrapped:
     if not isinstance(reply, dict) or "implementation" not in reply:
         reason = reply.get("reason") if isinstance(reply, dict) else None
-        return Wrapped(path, None, visible(str(reason or "its process does not answer as it should")))
+        raised = reply.get("not_repeated") if isinstance(reply, dict) else None
+        return Wrapped(path, None, *(visible(str(one or "")) for one in (reason or _NO_ANSWER, raised)))
     found = described_implementation(reply["implementation"], target)
     return Wrapped(path, replace(found, residence=residence))

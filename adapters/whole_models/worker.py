@@ -87,7 +87,9 @@ class ModelServer(Server):
         made = wrapped(wrappings, stage, arguments, self._target)
         self._wrapped = [None if one.implementation is None else self._watched(one.implementation) for one in made]
         replies = [
-            {"reason": one.reason} if one.implementation is None else {"implementation": described(one.implementation)}
+            {"reason": one.reason, "not_repeated": one.not_repeated}
+            if one.implementation is None
+            else {"implementation": described(one.implementation)}
             for one in made
         ]
         return Frame({"wrapped": replies, "compiles": stage.framework.compiles_per_shape})

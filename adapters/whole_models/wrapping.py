@@ -19,6 +19,10 @@ class NotWrapped(LoadError):
     """A model, or a part of it, cannot be called as an implementation; the sentence says why."""
 
 
+class NotRepeatable(NotWrapped):
+    """A model answers its first call, and the same call otherwise later on; the sentence says what comes of it."""
+
+
 class Wrapping(Protocol):
     """How an implementation is made of a model on its stage. It is sent to another process as a pickle."""
 
@@ -35,11 +39,15 @@ class Wrapping(Protocol):
 
 @dataclass(frozen=True)
 class Wrapped:
-    """What a wrapping came to: an implementation, or None and the reason why there is none."""
+    """What a wrapping came to: an implementation, or None and the reason why there is none.
+
+    `not_repeated` is what came of the same call later on, where that ends in an exception.
+    """
 
     path: str
     implementation: Implementation | None
     reason: str = ""
+    not_repeated: str = ""
 
 
 def wrapped(wrappings: Iterable[Wrapping], stage: Stage, arguments: Arguments, name: str) -> list[Wrapped]:
@@ -50,6 +58,8 @@ def wrapped(wrappings: Iterable[Wrapping], stage: Stage, arguments: Arguments, n
 def _wrapped(wrapping: Wrapping, stage: Stage, arguments: Arguments, name: str) -> Wrapped:
     try:
         return Wrapped(wrapping.path, wrapping.implementation(stage, arguments, name))
+    except NotRepeatable as error:
+        return Wrapped(wrapping.path, None, f"the same call gives other results later on: {error}", str(error))
     except LoadError as error:
         return Wrapped(wrapping.path, None, str(error))
     except Exception as error:

@@ -197,7 +197,7 @@ def _by_rows(at: Array, keys: int) -> Array | None:
 
 
 def _logits_places(flow: Flow, similarity: Any, shapes: _Shapes, keys: int, *, keys_first: bool) -> Array | None:
-    """Return where each logit (B, H, L, S) is in the result of the first product."""
+    """Return where each logit (B, H, L, S) is in the result of the first product; None where it has other keys."""
     shape = flow.shape(similarity.results[0])
     parallel = len(similarity.attributes["parallel"][0])
     first = flow.array(factors(similarity)[0]).ndim - parallel - len(similarity.attributes["contracted"][0])
@@ -206,6 +206,8 @@ def _logits_places(flow: Flow, similarity: Any, shapes: _Shapes, keys: int, *, k
     own_of_first, own_of_second = axes[parallel : parallel + first], axes[parallel + first :]
     last = own_of_first if keys_first else own_of_second
     turned = numbered.transpose(*axes[:parallel], *(own_of_second if keys_first else own_of_first), *last)
+    if int(np.prod([shape[axis] for axis in last])) != keys:
+        return None
     turned = turned.reshape(*turned.shape[: turned.ndim - len(last)], keys)
     return shapes.heads(turned, parallel, shapes.length)
 

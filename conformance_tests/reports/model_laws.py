@@ -144,7 +144,8 @@ def _may_differ(judged: Judged, result: LawResult, options: Options) -> Lines:
 def _summary(judged: Judged, options: Options) -> Lines:
     label = plain(judged.path) or _WHOLE
     if judged.reason:
-        return _entry(label, f"no laws were tried: {plain(judged.reason)}", options, "yellow")
+        laws = "no other laws" if judged.report.results else "no laws"
+        return _entry(label, f"{laws} were tried: {plain(judged.reason)}", options, "yellow")
     results = judged.report.results
     passed = [one for one in results if one.status == "passed"]
     absent = _subjects([one for one in results if one.status == "not_declared"], passed)

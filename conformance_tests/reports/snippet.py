@@ -49,6 +49,8 @@ def reproduce(
 ) -> str:
     """Return a runnable script that makes the calls of a counterexample and prints the results and what is expected.
 
+    It is empty where a counterexample has no call.
+
     `report_source`: what the implementation was loaded from, "file.py", "file.py:object" or an import path; None leaves
         a line to fill in.
     `conventions`: those of the operation. Arguments are written in the canonical layout and polarity, and converted
@@ -59,6 +61,8 @@ def reproduce(
     Nothing of Veriformer is imported unless the implementation is a built-in one, or a function has a form of its own,
     which Veriformer knows.
     """
+    if not counterexample.calls:
+        return ""
     forms = {name: one for name, one in taken_as.items() if one in _called(counterexample)}
     return _Script(report_source, framework, counterexample, conventions, law, forms).text()
 

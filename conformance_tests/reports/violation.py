@@ -139,7 +139,7 @@ def _bar(verdict: Verdict, width: int) -> Lines:
 
 def script(report: Report, result: LawResult) -> Lines:
     """Return the lines of a script that reproduces the violation."""
-    if result.counterexample is None:
+    if result.counterexample is None or not result.counterexample.calls:
         return []
     text = reproduce(
         target(report),

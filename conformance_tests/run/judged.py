@@ -12,7 +12,8 @@ from veriformer.conformance_tests.run.report import Report
 class Judged:
     """The laws of one implementation that was made of a model: of the module at `path`, empty for the whole model.
 
-    `operation` is what the module is. `reason` says why there is no implementation; then the report has no results.
+    `operation` is what the module is. `reason` says why there is no implementation; then the report has no results but
+    what shows that by itself.
     """
 
     path: str

@@ -9,7 +9,10 @@ from veriformer.adapters.whole_models.bound_part import BoundPart
 from veriformer.adapters.whole_models.session import Session
 from veriformer.adapters.whole_models.whole import WholeModel
 from veriformer.adapters.whole_models.wrapping import Wrapped
+from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.selection import Selection
+from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.run.bound_parts import Bindable, bindable, bound, ways_of
 from veriformer.conformance_tests.run.judged import Judged
@@ -44,9 +47,19 @@ def parts_judged(session: Session, bound_parts: Sequence[BoundPart], seed: int) 
 
 
 def _judged(made: Wrapped, name: str, seed: int) -> Judged:
+    if made.not_repeated:
+        return Judged(made.path, Report(name, "", seed, "quick", (_not_repeated(made.not_repeated),)), made.reason)
     if made.implementation is None:
         return Judged(made.path, Report(name, "", seed, "quick", ()), made.reason)
     return Judged(made.path, laws_tried(made.implementation, seed))
+
+
+def _not_repeated(came: str) -> LawResult:
+    """Return that the same call does not give the same answer, since something else came of it later on."""
+    verdict = Verdict(
+        holds=False, expected="the result of the first call", actual=f"later on, of the same call: {came}"
+    )
+    return LawResult(LAWS["model.same_call_same_answer"], "failed", 1, counterexample=Counterexample(None, (), verdict))
 
 
 def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:

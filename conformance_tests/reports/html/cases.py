@@ -58,7 +58,7 @@ def case_blocks(report: Report, result: LawResult) -> list[Block]:
 
 def script_blocks(report: Report, result: LawResult) -> list[Block]:
     """Return the script that reproduces a violation, behind a fold."""
-    if result.counterexample is None:
+    if result.counterexample is None or not result.counterexample.calls:
         return []
     text = reproduce(
         target(report),

@@ -1,0 +1,306 @@
+"""What `veriformer` says of faults that were reported at public repositories, and what allclose sees of them.
+
+    python benchmarks/historical.py [NAME ...] [--jobs 1] [--json FILE] [--markdown FILE]
+
+The faults are those of `historical/kit.toml`, each rewritten small as two programs that differ in the fault alone. Each
+program runs through the command line in a process of its own: functions and models through `veriformer check`, ports
+through `veriformer compare` with their original. A fault counts as caught where the exit status is 1; as placed where
+the first place that is given is the fault's: the function or line that was changed, the part of a model, either side of
+a port; as named where the first suspect of an operation, or the first cause, is one of the slugs of the fault. Beside
+it stands what `allclose` sees, at the tolerance of the project concerned, between the two programs on one ordinary
+input (`historical/examples.py`). Prints the totals, a table, and what was not caught. Exit status 1 where a mended
+program is accused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+sys.path.insert(0, str(Path(__file__).parent / "models"))
+sys.path.insert(0, str(Path(__file__).parent / "historical"))
+
+from examples import seen_by_allclose
+from model_faults import is_near
+from pages.markdown import table
+from places import changed_function, changed_lines
+from port_faults import normal
+
+FOLDER = Path(__file__).resolve().parent / "historical"
+PROGRAMS = FOLDER / "programs"
+KINDS = ("function", "model", "port")
+HEADER = ("fault", "reported", "kind", "caught", "placed", "named", "seconds", "allclose", "mended")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault that was reported: where, what it was, and what a right answer about it says.
+
+    `part` is that of a model or a port; "" for a function, whose place is where the two programs differ. `slugs` is
+    empty where the catalogue has no such mistake. `tolerance` says where `rtol` and `atol` come from.
+    """
+
+    id: str
+    kind: str
+    repository: str
+    number: int
+    url: str
+    year: int
+    title: str
+    slugs: tuple[str, ...]
+    rtol: float
+    atol: float
+    tolerance: str
+    part: str = ""
+    parts_of_port: tuple[str, ...] = ()
+
+    def program(self, form: str) -> Path:
+        """Return the file of one of the forms: faulty, mended, or the original of a port."""
+        return PROGRAMS / f"{self.id}_{form}.py"
+
+    def words(self, form: str) -> list[str]:
+        """Return the command of veriformer that judges the faulty or the mended form."""
+        program = str(self.program(form))
+        if self.kind == "function":
+            return ["check", program]
+        if self.kind == "model":
+            return ["check", f"{program}:build"]
+        return ["compare", f"{self.program('original')}:build", f"{program}:build"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was said of one program: its exit status, the first place and line, and the first suspects or causes."""
+
+    status: int
+    seconds: float
+    judged: bool = False
+    paths: tuple[str, ...] = ()
+    line: int = 0
+    names: tuple[str, ...] = ()
+    sentence: str = ""
+
+    def __str__(self) -> str:
+        """Return the exit status and what was said."""
+        return f"{self.status}, {self.sentence}" if self.sentence else str(self.status)
+
+    @property
+    def accused(self) -> bool:
+        """Whether the program is said to be wrong."""
+        return self.status == 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of both forms of a fault, and whether allclose sees that they differ."""
+
+    fault: Fault
+    faulty: Answer
+    mended: Answer
+    allclose_sees: bool
+
+    @property
+    def caught(self) -> bool:
+        """Whether the faulty program is said to be wrong."""
+        return self.faulty.accused
+
+    @property
+    def placed(self) -> bool:
+        """Whether the first place is that of the fault."""
+        if not self.caught:
+            return False
+        if self.fault.kind == "function":
+            faulty, mended = (self.fault.program(form) for form in ("faulty", "mended"))
+            return self.faulty.line in {*changed_lines(faulty, mended), changed_function(faulty, mended)}
+        parts = [normal(part) for part in (self.fault.part, *self.fault.parts_of_port)]
+        return any(is_near(normal(path), part) for path in self.faulty.paths for part in parts)
+
+    @property
+    def named(self) -> bool | None:
+        """Whether a first suspect is the mistake; None where the catalogue has no name for it."""
+        if not self.fault.slugs:
+            return None
+        return self.caught and bool({*self.faulty.names} & {*self.fault.slugs})
+
+
+def faults(names: Sequence[str] = ()) -> list[Fault]:
+    """Return the faults of the kit whose id is one of the names, begins with one, or fits a glob; all without names."""
+    entries = tomllib.loads((FOLDER / "kit.toml").read_text(encoding="utf-8"))["fault"]
+    every = [
+        Fault(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()})
+        for one in entries
+    ]
+    return [one for one in every if not names or any(fnmatchcase(one.id, f"{name}*") for name in names)]
+
+
+def answer(fault: Fault, form: str) -> Answer:
+    """Return what the command line says of one form."""
+    with TemporaryDirectory() as folder:
+        report, sarif = Path(folder) / "report.json", Path(folder) / "report.sarif"
+        command = [sys.executable, "-m", "veriformer", *fault.words(form), "--json", str(report), "--sarif", str(sarif)]
+        started = time.monotonic()
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - started
+        said = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+        places = json.loads(sarif.read_text(encoding="utf-8")) if sarif.exists() else {}
+    if not said:
+        return Answer(run.returncode, seconds, sentence=_last_line(run.stderr or run.stdout))
+    read = _of_port if fault.kind == "port" else _of_model if fault.kind == "model" else _of_function
+    return Answer(run.returncode, seconds, line=_first_line(places), **read(said))
+
+
+def _of_function(said: dict[str, Any]) -> dict[str, Any]:
+    first = {one["operation"]: one["mistake"] for one in reversed(said["diagnosis"])}
+    broken = [law["id"] for law in said["laws"] if law["status"] in ("failed", "error")]
+    left = [f"{name}: {why}" for name, why in said["not_judged"].items()]
+    judged = said["counts"]["passed"] > 0
+    return {"judged": judged, "names": tuple(first.values()), "sentence": "; ".join([*broken[:3], *left])}
+
+
+def _of_model(said: dict[str, Any]) -> dict[str, Any]:
+    departures = said["departures"] or said["differences"]
+    laws = [
+        {"path": "", "sentence": law["id"], "diagnosis": law["diagnosis"]}
+        for law in said["laws"]
+        if law["status"] == "failed"
+    ]
+    found = [*departures, *(one for one in said["bound"] if one["broken"]), *laws]
+    if not found:
+        share = said["share"]["understood"]
+        return {"judged": share > 0, "sentence": f"{100 * share:.0f} % of steps understood"}
+    first = found[0]
+    names = tuple(one["mistake"] for one in first.get("diagnosis", [])[:1])
+    sentence = first.get("sentence") or ", ".join(first.get("broken", []))
+    return {"judged": True, "paths": (first["path"],), "names": names, "sentence": sentence}
+
+
+def _of_port(said: dict[str, Any]) -> dict[str, Any]:
+    found = said["departures"] or said["inside"]
+    judged = said["verdict"] in ("agree", "differ", "inside")
+    if not found:
+        return {"judged": judged, "sentence": said["verdict"]}
+    first = found[0]
+    paths = (first["path_a"], first["path_b"])
+    return {
+        "judged": judged,
+        "paths": paths,
+        "names": (first["cause"]["name"],),
+        "sentence": first["cause"]["sentence"],
+    }
+
+
+def _first_line(places: dict[str, Any]) -> int:
+    results = [result for run in places.get("runs", []) for result in run["results"]]
+    located = [result["locations"][0]["physicalLocation"] for result in results if result.get("locations")]
+    return next((one["region"]["startLine"] for one in located if "region" in one), 0)
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1]
+
+
+def outcome(fault: Fault) -> Outcome:
+    """Return what is said of both forms of a fault."""
+    return Outcome(fault, answer(fault, "faulty"), answer(fault, "mended"), seen_by_allclose(fault))
+
+
+def outcomes(chosen: Sequence[Fault], jobs: int) -> Iterable[Outcome]:
+    """Yield what is said of some faults in their order, each told on the error stream as it comes."""
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(outcome, chosen):
+            print(" | ".join(row(found)), file=sys.stderr, flush=True)
+            yield found
+
+
+def totals(found: Sequence[Outcome]) -> str:
+    """Return the table of totals, by kind and of all."""
+    rows = []
+    for kind in (*KINDS, "all"):
+        some = [one for one in found if kind in (one.fault.kind, "all")]
+        known = [one for one in some if one.named is not None]
+        counts = (len(some), *(sum(getattr(one, name) for one in some) for name in ("caught", "placed")))
+        named = f"{sum(one.named is True for one in known)} of {len(known)}"
+        accused, unjudged = (sum(kind_of(one.mended) == word for one in some) for word in ("accused", "not judged"))
+        seen = sum(one.allclose_sees for one in some)
+        rows.append((kind, *map(str, counts), named, str(accused), str(unjudged), str(seen)))
+    header = ("kind", "taken", "caught", "placed", "named", "mended accused", "mended not judged", "seen by allclose")
+    return table(header, rows)
+
+
+def kind_of(mended: Answer) -> str:
+    """Return what was said of a mended program in words."""
+    if mended.accused:
+        return "accused"
+    return "holds" if mended.status == 0 and mended.judged else "not judged"
+
+
+def row(one: Outcome) -> tuple[str, ...]:
+    """Return the row of a fault."""
+    fault = one.fault
+    words = {True: "✓", False: "✗", None: "—"}
+    return (
+        fault.title,
+        f"[{fault.repository}#{fault.number}]({fault.url}), {fault.year}",
+        fault.kind,
+        words[one.caught],
+        words[one.placed],
+        words[one.named],
+        f"{one.faulty.seconds:.0f}",
+        "differs" if one.allclose_sees else "the same",
+        kind_of(one.mended),
+    )
+
+
+def page(found: Sequence[Outcome]) -> str:
+    """Return the page of the documentation."""
+    missed = [f"- `{one.fault.id}` ({one.fault.kind}): {one.fault.title}." for one in found if not one.caught]
+    told = (FOLDER / "page.md").read_text(encoding="utf-8")
+    every = table(HEADER, map(row, found))
+    return told.format(totals=totals(found), table=every, missed="\n".join(missed) or "None.")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the kit; 1 where a mended program is accused."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="ids of faults, their beginnings, or globs; all without")
+    parser.add_argument("--jobs", type=int, default=1, help="how many faults are run at a time")
+    parser.add_argument("--json", type=Path, help="a file for the outcomes")
+    parser.add_argument("--markdown", type=Path, help="a file for the page, such as docs/historical.md")
+    options = parser.parse_args(words)
+    chosen = faults(options.names)
+    if not chosen:
+        parser.error(
+            f"no fault is called {' or '.join(options.names)}; there are {', '.join(one.id for one in faults())}"
+        )
+    found = list(outcomes(chosen, options.jobs))
+    if options.json:
+        text = json.dumps([_record(one) for one in found], indent=1, ensure_ascii=False)
+        options.json.write_text(text + "\n", encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(page(found), encoding="utf-8")
+    print(totals(found), table(HEADER, map(row, found)), sep="\n\n")
+    for one in found:
+        if not one.caught or kind_of(one.mended) != "holds":
+            print(f"- {one.fault.id}: faulty {one.faulty}; mended {one.mended}")
+    return 1 if any(one.mended.accused for one in found) else 0
+
+
+def _record(one: Outcome) -> dict[str, Any]:
+    said = {"caught": one.caught, "placed": one.placed, "named": one.named, "allclose_sees": one.allclose_sees}
+    return {"id": one.fault.id, **said, "faulty": asdict(one.faulty), "mended": asdict(one.mended)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""One ordinary input for every fault of the kit, and a telling one where that shows no difference.
+
+An ordinary input is what a plain test would draw: numbers of a standard normal distribution, tokens below the size of
+the vocabulary, two samples, a length of twelve unless the program asks for another, no optional argument. Models and
+ports run as `build()` returns them, both forms with the same weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+if TYPE_CHECKING:
+    from historical import Fault
+
+Example = Callable[[ModuleType, np.random.Generator], Any]
+ORDINARY: dict[str, Example] = {}
+TELLING: dict[str, Example] = {}
+SAMPLES, LENGTH, VOCABULARY = 2, 12, 50
+
+
+def ordinary(name: str) -> Callable[[Example], Example]:
+    """Register what is called on an ordinary input."""
+    return lambda function: ORDINARY.setdefault(name, function)
+
+
+def telling(name: str) -> Callable[[Example], Example]:
+    """Register what is called on an input that shows the difference, where an ordinary one does not."""
+    return lambda function: TELLING.setdefault(name, function)
+
+
+def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
+    """Return tensors of normal numbers, one for each shape."""
+    return [torch.from_numpy(one) for one in arrays(rng, *shapes)]
+
+
+def arrays(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[npt.NDArray[np.float32]]:
+    """Return arrays of normal numbers, one for each shape."""
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def tokens(rng: np.random.Generator, length: int = LENGTH) -> torch.Tensor:
+    """Return drawn tokens."""
+    return torch.from_numpy(rng.integers(0, VOCABULARY, (SAMPLES, length)))
+
+
+def outputs(fault: Fault, form: str, examples: dict[str, Example]) -> list[npt.NDArray[Any]]:
+    """Return all arrays that a form returns for its example; models and ports without one are run on tokens."""
+    program = imported(fault.program(form))
+    example = examples.get(fault.id, ORDINARY.get(fault.id, run_on_tokens))
+    with torch.no_grad():
+        return [np.asarray(one) for one in _leaves(example(program, np.random.default_rng(0)))]
+
+
+def seen_by_allclose(fault: Fault) -> bool:
+    """Return whether `allclose` at the project's tolerance tells the forms apart on an ordinary input."""
+    return not alike(outputs(fault, "faulty", ORDINARY), outputs(fault, "mended", ORDINARY), fault.rtol, fault.atol)
+
+
+def differ_at_all(fault: Fault) -> bool:
+    """Return whether the forms differ beyond rounding on the telling input, or on the ordinary one without such."""
+    examples = {**ORDINARY, **TELLING}
+    return not alike(outputs(fault, "faulty", examples), outputs(fault, "mended", examples), 1e-6, 1e-6)
+
+
+def alike(some: list[npt.NDArray[Any]], others: list[npt.NDArray[Any]], rtol: float, atol: float) -> bool:
+    """Return whether two lists of arrays are close, entry by entry."""
+    if [one.shape for one in some] != [one.shape for one in others]:
+        return False
+    return all(np.allclose(one, other, rtol=rtol, atol=atol) for one, other in zip(some, others, strict=True))
+
+
+def imported(path: Path) -> ModuleType:
+    """Return a program as a module; what it imports from its folder is found."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    specification = importlib.util.spec_from_file_location(f"historical_{path.stem}", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+def run_on_tokens(program: ModuleType, rng: np.random.Generator) -> Any:
+    """Return what the model of a program returns for drawn tokens."""
+    return run(program.build(), tokens(rng))
+
+
+def run(built: Any, ids: torch.Tensor) -> Any:
+    """Return the result of a model: of torch, or a function or module of JAX with its parameters."""
+    if isinstance(built, torch.nn.Module):
+        result = built(ids)
+        return getattr(result, "logits", result)
+    array = np.asarray(ids).astype(np.int32)
+    if not isinstance(built, tuple):
+        return built(array)
+    function, parameters = built
+    return function.apply(parameters, array) if hasattr(function, "apply") else function(parameters, array)
+
+
+def _leaves(result: Any) -> Iterator[Any]:
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, list | tuple):
+        for one in result:
+            yield from _leaves(one)
+    elif isinstance(result, torch.Tensor):
+        yield result.detach().float().numpy()
+    elif result is not None:
+        yield result
+
+
+@ordinary("01_fallback_scale")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention(*tensors(rng, *[(2, 4, 12, 8)] * 3))
+
+
+@ordinary("02_adamw_decay_in_step")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    parameter, gradient, first, second = arrays(rng, *[(6, 8)] * 4)
+    settings = {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+    return program.adamw_step(parameter, gradient, first, second**2, step=3, **settings)

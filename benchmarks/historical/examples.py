@@ -1,8 +1,8 @@
 """One ordinary input for every fault of the kit, and a telling one where that shows no difference.
 
 An ordinary input is what a plain test would draw: numbers of a standard normal distribution, tokens below the size of
-the vocabulary, two samples, a length of twelve unless the program asks for another, no optional argument. Models and
-ports run as `build()` returns them, both forms with the same weights.
+the vocabulary, two samples, a length of twelve, four heads of width eight, a causal mask where a function of attention
+takes one, no other optional argument. Models and ports run as `build()` returns them, both forms with the same weights.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Example = Callable[[ModuleType, np.random.Generator], Any]
 ORDINARY: dict[str, Example] = {}
 TELLING: dict[str, Example] = {}
 SAMPLES, LENGTH, VOCABULARY = 2, 12, 50
+HEADS = (SAMPLES, 4, LENGTH, 8)
 
 
 def ordinary(name: str) -> Callable[[Example], Example]:
@@ -50,6 +51,11 @@ def arrays(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[npt.NDArr
 def tokens(rng: np.random.Generator, length: int = LENGTH) -> torch.Tensor:
     """Return drawn tokens."""
     return torch.from_numpy(rng.integers(0, VOCABULARY, (SAMPLES, length)))
+
+
+def causal() -> torch.Tensor:
+    """Return a causal mask, True where a query may attend."""
+    return torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
 
 
 def outputs(fault: Fault, form: str, examples: dict[str, Example]) -> list[npt.NDArray[Any]]:
@@ -130,3 +136,100 @@ def _(program: ModuleType, rng: np.random.Generator) -> Any:
     parameter, gradient, first, second = arrays(rng, *[(6, 8)] * 4)
     settings = {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
     return program.adamw_step(parameter, gradient, first, second**2, step=3, **settings)
+
+
+@ordinary("07_boolean_mask_added")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.eager_attention_forward(*tensors(rng, *[HEADS] * 3), causal())
+
+
+@ordinary("08_rows_without_keys")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention_fallback(*arrays(rng, *[HEADS] * 3), causal().numpy())
+
+
+@telling("08_rows_without_keys")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    mask = causal().numpy().copy()
+    mask[3] = False
+    with np.errstate(invalid="ignore"):
+        return program.attention_fallback(*arrays(rng, *[HEADS] * 3), mask)
+
+
+@ordinary("09_no_maximum")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention_weights(*arrays(rng, *[HEADS] * 2), causal().numpy())
+
+
+@telling("09_no_maximum")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    query, key = arrays(rng, *[HEADS] * 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return program.attention_weights(30 * query, key)
+
+
+@ordinary("10_softmax_over_queries")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.scaled_dot_product_attention(*arrays(rng, *[HEADS] * 3))
+
+
+@ordinary("11_sum_in_half")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.softmax(rng.standard_normal((SAMPLES, LENGTH)).astype(np.float16))
+
+
+@telling("11_sum_in_half")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.softmax(np.zeros((1, 5000), np.float16))
+
+
+@ordinary("12_bias_scaled")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    bias = torch.zeros(LENGTH, LENGTH).masked_fill(~causal(), float("-inf"))
+    return program.attention(*tensors(rng, *[HEADS] * 3), bias)
+
+
+@telling("12_bias_scaled")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention(*tensors(rng, *[HEADS] * 3), *tensors(rng, (LENGTH, LENGTH)))
+
+
+@ordinary("13_tail_block")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention(*arrays(rng, *[HEADS] * 3))
+
+
+@telling("13_tail_block")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.attention(*arrays(rng, *[(2, 4, 10, 8)] * 3))
+
+
+@ordinary("14_group_of_a_head")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.grouped_query_attention(*tensors(rng, (2, 8, LENGTH, 8), *[(2, 4, LENGTH, 8)] * 2))
+
+
+@ordinary("15_alibi_twelve_heads")
+@ordinary("16_alibi_rewards_distance")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.alibi_bias(8, LENGTH, LENGTH)
+
+
+@telling("15_alibi_twelve_heads")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.alibi_bias(12, LENGTH, LENGTH)
+
+
+@ordinary("17_last_bucket")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.relative_position_bucket(np.subtract.outer(np.arange(LENGTH), np.arange(LENGTH)))
+
+
+@telling("17_last_bucket")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.relative_position_bucket(np.arange(-500, 500))
+
+
+@ordinary("18_rotation_turned_back")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.rotary_embedding(*arrays(rng, HEADS), np.arange(LENGTH))

@@ -233,3 +233,113 @@ def _(program: ModuleType, rng: np.random.Generator) -> Any:
 @ordinary("18_rotation_turned_back")
 def _(program: ModuleType, rng: np.random.Generator) -> Any:
     return program.rotary_embedding(*arrays(rng, HEADS), np.arange(LENGTH))
+
+
+@ordinary("19_tables_in_bfloat16")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.rotary_embedding(tensors(rng, HEADS)[0].bfloat16(), torch.arange(LENGTH))
+
+
+@telling("19_tables_in_bfloat16")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.rotary_embedding(tensors(rng, HEADS)[0].bfloat16(), torch.arange(LENGTH) + 4000)
+
+
+@ordinary("20_eps_beside_root")
+@ordinary("21_norm_in_place")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.rms_norm(*tensors(rng, (SAMPLES, LENGTH, 32), (32,)), 1e-6)
+
+
+@telling("20_eps_beside_root")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    x, weight = tensors(rng, (SAMPLES, LENGTH, 32), (32,))
+    return program.rms_norm(1e-3 * x, weight, 1e-6)
+
+
+@telling("21_norm_in_place")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    x, weight = tensors(rng, (SAMPLES, LENGTH, 32), (32,))
+    return [program.rms_norm(x, weight, 1e-6), x]
+
+
+@ordinary("22_mean_of_means")
+@ordinary("24_chunks_of_a_loss")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.cross_entropy(*tensors(rng, (SAMPLES, LENGTH, VOCABULARY)), tokens(rng))
+
+
+@telling("22_mean_of_means")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    targets = tokens(rng)
+    targets[0, 3:] = -100
+    return program.cross_entropy(*tensors(rng, (SAMPLES, LENGTH, VOCABULARY)), targets)
+
+
+@ordinary("23_first_label_counted")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.next_token_loss(*tensors(rng, (SAMPLES, LENGTH, VOCABULARY)), tokens(rng))
+
+
+@ordinary("25_crossing_token")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.top_p_filter(tensors(rng, (SAMPLES, VOCABULARY))[0].softmax(-1))
+
+
+@ordinary("26_draft_accepted_by_target")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.speculative_distribution(*tensors(rng, (2, VOCABULARY))[0].softmax(-1).numpy())
+
+
+@ordinary("27_penalty_of_negative_logits")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.repetition_penalty(*arrays(rng, (SAMPLES, VOCABULARY)), tokens(rng).numpy())
+
+
+@ordinary("28_merge_of_nothing")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.merge_attention(*tensors(rng, HEADS, HEADS[:3], HEADS, HEADS[:3]))
+
+
+@telling("28_merge_of_nothing")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    nothing = torch.full(HEADS[:3], -torch.inf)
+    return program.merge_attention(torch.zeros(HEADS), nothing, torch.zeros(HEADS), nothing)[0]
+
+
+@ordinary("29_backward_of_a_batch")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.scaled_dot_product_attention(*tensors(rng, *[HEADS] * 3))
+
+
+@telling("29_backward_of_a_batch")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    query, key, value, cotangent = tensors(rng, *[HEADS] * 4)
+    with torch.enable_grad():
+        result = program.scaled_dot_product_attention(query.requires_grad_(), key, value)
+        return torch.autograd.grad(result, query, cotangent)
+
+
+@ordinary("30_load_of_every_choice")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.load_balance_loss(*tensors(rng, (SAMPLES * LENGTH, 8)))
+
+
+@ordinary("31_padding_pooled")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.mean_pooling(*tensors(rng, (SAMPLES, LENGTH, 32)), torch.ones(SAMPLES, LENGTH))
+
+
+@telling("31_padding_pooled")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.mean_pooling(*tensors(rng, (SAMPLES, LENGTH, 32)), (torch.arange(LENGTH) < 5).expand(SAMPLES, -1))
+
+
+@ordinary("32_one_expert_normalised")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.router(*tensors(rng, (SAMPLES * LENGTH, 8)))
+
+
+@ordinary("33_raw_logits_as_weights")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.fused_topk(*tensors(rng, (SAMPLES * LENGTH, 8)))

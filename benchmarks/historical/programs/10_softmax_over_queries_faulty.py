@@ -1,4 +1,4 @@
-"""Causal attention of several heads in JAX."""
+"""Attention between the patches of an image, in JAX."""
 
 import jax
 import jax.numpy as jnp

@@ -162,10 +162,14 @@ def answer(fault: Fault, form: str) -> Answer:
 
 
 def _of_function(said: dict[str, Any]) -> dict[str, Any]:
-    first = {one["operation"]: one["mistake"] for one in reversed(said["diagnosis"])}
-    broken = [law["id"] for law in said["laws"] if law["status"] in ("failed", "error")]
-    left = [f"{name}: {why}" for name, why in said["not_judged"].items()]
-    judged = said["counts"]["passed"] > 0
+    # A file of which several functions are one operation is judged once for each.
+    reports = said.get("reports", [said])
+    first = {
+        (n, one["operation"]): one["mistake"] for n, report in enumerate(reports) for one in report["diagnosis"][::-1]
+    }
+    broken = [law["id"] for report in reports for law in report["laws"] if law["status"] in ("failed", "error")]
+    left = [f"{name}: {why}" for report in reports for name, why in report["not_judged"].items()]
+    judged = any(report["counts"]["passed"] for report in reports)
     return {"judged": judged, "names": tuple(first.values()), "sentence": "; ".join([*broken[:3], *left])}
 
 

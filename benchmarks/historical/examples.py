@@ -343,3 +343,33 @@ def _(program: ModuleType, rng: np.random.Generator) -> Any:
 @ordinary("33_raw_logits_as_weights")
 def _(program: ModuleType, rng: np.random.Generator) -> Any:
     return program.fused_topk(*tensors(rng, (SAMPLES * LENGTH, 8)))
+
+
+@telling("34_padding_instead_of_causal")
+@telling("38_masks_of_other_samples")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    mask = torch.ones(SAMPLES, LENGTH, dtype=torch.long)
+    mask[0, 9:] = 0
+    return program.build()(tokens(rng), mask)
+
+
+@telling("36_decoding_sees_first_key")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    (function, parameters), ids = program.build(), tokens(rng).numpy()
+    _, cache = function(parameters, ids[:, :-1])
+    return function(parameters, ids[:, -1:], cache)[0]
+
+
+@telling("40_every_token_at_zero")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    model, ids = program.build(), tokens(rng)
+    _, cache = model(ids[:, :-1])
+    return model(ids[:, -1:], cache)[0]
+
+
+@telling("41_positions_of_padding")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    # Rotary positions are relative, so that a shift alone shows nothing; a hole in the mask does.
+    mask = torch.ones(SAMPLES, LENGTH, dtype=torch.long)
+    mask[0, 4:6] = 0
+    return program.build()(tokens(rng), mask)

@@ -373,3 +373,28 @@ def _(program: ModuleType, rng: np.random.Generator) -> Any:
     mask = torch.ones(SAMPLES, LENGTH, dtype=torch.long)
     mask[0, 4:6] = 0
     return program.build()(tokens(rng), mask)
+
+
+@ordinary("45_shift_of_the_other_axis")
+@ordinary("46_grid_of_sinusoids")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.build()(*tensors(rng, tuple(program.inputs().shape)))
+
+
+@ordinary("47_encoder_taken_for_decoder")
+@ordinary("50_causal_across")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.build()(tokens(rng), tokens(rng))
+
+
+@telling("51_packed_documents")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    return program.build()(*program.inputs())
+
+
+@telling("44_bias_of_the_prompt")
+@telling("52_integers_of_the_cache")
+def _(program: ModuleType, rng: np.random.Generator) -> Any:
+    model, ids = program.build(), tokens(rng)
+    _, cache = model(ids[:, :-1])
+    return model(ids[:, -1:], cache)[0]

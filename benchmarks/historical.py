@@ -6,7 +6,7 @@ The faults are those of `historical/kit.toml`, each rewritten small as two progr
 program runs through the command line in a process of its own: functions and models through `veriformer check`, ports
 through `veriformer compare` with their original. A fault counts as caught where the exit status is 1; as placed where
 the first place that is given is the fault's: the function or line that was changed, the part of a model, either side of
-a port; as named where the first suspect of an operation, or the first cause, is one of the slugs of the fault. Beside
+a port; as named where the first suspect of an operation, or the first cause, is a mistake that the fault counts as. Beside
 it stands what `allclose` sees, at the tolerance of the project concerned, between the two programs on one ordinary
 input (`historical/examples.py`). Prints the totals, a table, and what was not caught. Exit status 1 where a mended
 program is accused.
@@ -49,7 +49,8 @@ class Fault:
     """A fault that was reported: where, what it was, and what a right answer about it says.
 
     `part` is that of a model or a port; "" for a function, whose place is where the two programs differ. `slugs` is
-    empty where the catalogue has no such mistake. `tolerance` says where `rtol` and `atol` come from.
+    empty where the catalogue has no such mistake; `causes` are words by which `compare` names a cause that is a
+    convention or how weights are arranged. `tolerance` says where `rtol` and `atol` come from.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Fault:
     tolerance: str
     part: str = ""
     parts_of_port: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
 
     def program(self, form: str) -> Path:
         """Return the file of one of the forms: faulty, mended, or the original of a port."""
@@ -130,9 +132,10 @@ class Outcome:
     @property
     def named(self) -> bool | None:
         """Whether a first suspect is the mistake; None where the catalogue has no name for it."""
-        if not self.fault.slugs:
+        if not (self.fault.slugs or self.fault.causes):
             return None
-        return self.caught and bool({*self.faulty.names} & {*self.fault.slugs})
+        words = (word for name in self.faulty.names for word in self.fault.causes if word in name)
+        return self.caught and (bool({*self.faulty.names} & {*self.fault.slugs}) or any(words))
 
 
 def faults(names: Sequence[str] = ()) -> list[Fault]:
@@ -288,10 +291,12 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(
             f"no fault is called {' or '.join(options.names)}; there are {', '.join(one.id for one in faults())}"
         )
-    found = list(outcomes(chosen, options.jobs))
-    if options.json:
-        text = json.dumps([_record(one) for one in found], indent=1, ensure_ascii=False)
-        options.json.write_text(text + "\n", encoding="utf-8")
+    found = []
+    for one in outcomes(chosen, options.jobs):
+        found.append(one)
+        if options.json:
+            text = json.dumps([_record(each) for each in found], indent=1, ensure_ascii=False)
+            options.json.write_text(text + "\n", encoding="utf-8")
     if options.markdown:
         options.markdown.write_text(page(found), encoding="utf-8")
     print(totals(found), table(HEADER, map(row, found)), sep="\n\n")

@@ -320,7 +320,7 @@ def _(program: ModuleType, rng: np.random.Generator) -> Any:
         return torch.autograd.grad(result, query, cotangent)
 
 
-@ordinary("30_load_of_every_choice")
+@ordinary("30_balance_over_chosen")
 def _(program: ModuleType, rng: np.random.Generator) -> Any:
     return program.load_balance_loss(*tensors(rng, (SAMPLES * LENGTH, 8)))
 

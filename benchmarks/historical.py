@@ -1,15 +1,16 @@
 """What `veriformer` says of faults that were reported at public repositories, and what allclose sees of them.
 
     python benchmarks/historical.py [NAME ...] [--jobs 1] [--json FILE] [--markdown FILE]
+    python benchmarks/historical.py --read benchmarks/historical/outcomes.json --markdown docs/historical.md
 
 The faults are those of `historical/kit.toml`, each rewritten small as two programs that differ in the fault alone. Each
 program runs through the command line in a process of its own: functions and models through `veriformer check`, ports
 through `veriformer compare` with their original. A fault counts as caught where the exit status is 1; as placed where
 the first place that is given is the fault's: the function or line that was changed, the part of a model, either side of
-a port; as named where the first suspect of an operation, or the first cause, is a mistake that the fault counts as. Beside
-it stands what `allclose` sees, at the tolerance of the project concerned, between the two programs on one ordinary
-input (`historical/examples.py`). Prints the totals, a table, and what was not caught. Exit status 1 where a mended
-program is accused.
+a port; as named where the first suspect of an operation, or the first cause, is a mistake that the fault counts as.
+Beside it stands what `allclose` sees, at the tolerance of the project concerned, between the two programs on one
+ordinary input (`historical/examples.py`). Prints the totals, a table, and what was not caught. Exit status 1 where a
+mended program is accused. With `--read`, nothing is run: the outcomes are those that `--json` wrote before.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ class Fault:
     part: str = ""
     parts_of_port: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> str:
+        """The report as it is cited."""
+        return f"{self.repository}#{self.number}"
 
     def program(self, form: str) -> Path:
         """Return the file of one of the forms: faulty, mended, or the original of a port."""
@@ -141,10 +147,7 @@ class Outcome:
 def faults(names: Sequence[str] = ()) -> list[Fault]:
     """Return the faults of the kit whose id is one of the names, begins with one, or fits a glob; all without names."""
     entries = tomllib.loads((FOLDER / "kit.toml").read_text(encoding="utf-8"))["fault"]
-    every = [
-        Fault(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()})
-        for one in entries
-    ]
+    every = [Fault(**_with_tuples(one)) for one in entries]
     return [one for one in every if not names or any(fnmatchcase(one.id, f"{name}*") for name in names)]
 
 
@@ -232,18 +235,29 @@ def outcomes(chosen: Sequence[Fault], jobs: int) -> Iterable[Outcome]:
 
 
 def totals(found: Sequence[Outcome]) -> str:
-    """Return the table of totals, by kind and of all."""
-    rows = []
-    for kind in (*KINDS, "all"):
-        some = [one for one in found if kind in (one.fault.kind, "all")]
-        known = [one for one in some if one.named is not None]
-        counts = (len(some), *(sum(getattr(one, name) for one in some) for name in ("caught", "placed")))
-        named = f"{sum(one.named is True for one in known)} of {len(known)}"
-        accused, unjudged = (sum(kind_of(one.mended) == word for one in some) for word in ("accused", "not judged"))
-        seen = sum(one.allclose_sees for one in some)
-        rows.append((kind, *map(str, counts), named, str(accused), str(unjudged), str(seen)))
+    """Return the table of totals: by kind, of all, and by whether the catalogue of mistakes cites the report."""
+    cited = cited_reports()
+    groups = [(kind, [one for one in found if one.fault.kind == kind]) for kind in KINDS]
+    groups += [("all", list(found))]
+    groups += [("cited in the catalogue", [one for one in found if one.fault.report in cited])]
+    groups += [("others", [one for one in found if one.fault.report not in cited])]
     header = ("kind", "taken", "caught", "placed", "named", "mended accused", "mended not judged", "seen by allclose")
-    return table(header, rows)
+    return table(header, [_total(name, some) for name, some in groups])
+
+
+def _total(name: str, some: Sequence[Outcome]) -> tuple[str, ...]:
+    known = [one for one in some if one.named is not None]
+    caught, placed, seen = (sum(getattr(one, word) for one in some) for word in ("caught", "placed", "allclose_sees"))
+    accused, unjudged = (sum(kind_of(one.mended) == word for one in some) for word in ("accused", "not judged"))
+    named = f"{sum(one.named is True for one in known)} of {len(known)}"
+    return (name, str(len(some)), str(caught), str(placed), named, str(accused), str(unjudged), str(seen))
+
+
+def cited_reports() -> set[str]:
+    """Return the reports that the catalogue of mistakes cites, such as "mlc-ai/mlc-llm#3426"."""
+    from veriformer.conformance_tests.mistakes import catalogue  # slow, and of no use where only help is asked for
+
+    return {citation.issue for mistake in catalogue().values() for citation in mistake.citations}
 
 
 def kind_of(mended: Answer) -> str:
@@ -259,7 +273,7 @@ def row(one: Outcome) -> tuple[str, ...]:
     words = {True: "✓", False: "✗", None: "—"}
     return (
         fault.title,
-        f"[{fault.repository}#{fault.number}]({fault.url}), {fault.year}",
+        f"[{fault.report}]({fault.url}), {fault.year}",
         fault.kind,
         words[one.caught],
         words[one.placed],
@@ -273,9 +287,10 @@ def row(one: Outcome) -> tuple[str, ...]:
 def page(found: Sequence[Outcome]) -> str:
     """Return the page of the documentation."""
     missed = [f"- `{one.fault.id}` ({one.fault.kind}): {one.fault.title}." for one in found if not one.caught]
+    cited = sum(one.fault.report in cited_reports() for one in found)
     told = (FOLDER / "page.md").read_text(encoding="utf-8")
-    every = table(HEADER, map(row, found))
-    return told.format(totals=totals(found), table=every, missed="\n".join(missed) or "None.")
+    figures = {"totals": totals(found), "table": table(HEADER, map(row, found)), "cited": cited, "taken": len(found)}
+    return told.format(**figures, missed="\n".join(missed) or "None.")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -283,7 +298,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="ids of faults, their beginnings, or globs; all without")
     parser.add_argument("--jobs", type=int, default=1, help="how many faults are run at a time")
-    parser.add_argument("--json", type=Path, help="a file for the outcomes")
+    parser.add_argument("--json", type=Path, help="a file for the outcomes, written after each")
+    parser.add_argument("--read", type=Path, help="a file of outcomes that is shown, instead of running the kit")
     parser.add_argument("--markdown", type=Path, help="a file for the page, such as docs/historical.md")
     options = parser.parse_args(words)
     chosen = faults(options.names)
@@ -291,8 +307,8 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(
             f"no fault is called {' or '.join(options.names)}; there are {', '.join(one.id for one in faults())}"
         )
-    found = []
-    for one in outcomes(chosen, options.jobs):
+    found = read(options.read, chosen) if options.read else []
+    for one in () if options.read else outcomes(chosen, options.jobs):
         found.append(one)
         if options.json:
             text = json.dumps([_record(each) for each in found], indent=1, ensure_ascii=False)
@@ -307,8 +323,25 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _record(one: Outcome) -> dict[str, Any]:
-    said = {"caught": one.caught, "placed": one.placed, "named": one.named, "allclose_sees": one.allclose_sees}
-    return {"id": one.fault.id, **said, "faulty": asdict(one.faulty), "mended": asdict(one.mended)}
+    answers = {"faulty": asdict(one.faulty), "mended": asdict(one.mended)}
+    return {"id": one.fault.id, "allclose_sees": one.allclose_sees, **answers}
+
+
+def read(file: Path, chosen: Sequence[Fault]) -> list[Outcome]:
+    """Return the outcomes of some faults that a file holds."""
+    records = {one["id"]: one for one in json.loads(file.read_text(encoding="utf-8"))}
+    found = [(fault, records[fault.id]) for fault in chosen if fault.id in records]
+    return [
+        Outcome(fault, _answer(one["faulty"]), _answer(one["mended"]), one["allclose_sees"]) for fault, one in found
+    ]
+
+
+def _answer(record: dict[str, Any]) -> Answer:
+    return Answer(**_with_tuples(record))
+
+
+def _with_tuples(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from pathlib import Path
 
 def changed_lines(faulty: Path, mended: Path) -> set[int]:
     """Return the numbers of the lines that only the faulty program has, or of the next where lines are missing."""
-    texts = [path.read_text(encoding="utf-8").splitlines() for path in (faulty, mended)]
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (faulty, mended))
     found: set[int] = set()
-    for what, start, end, _, _ in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+    for what, start, end, _, _ in difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
         if what != "equal":
             found |= {*range(start + 1, max(end, start + 1) + 1)}
     return found

@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 from veriformer.conformance_tests.mistakes import catalogue
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "historical"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "benchmarks" / "historical"
 ENTRIES = tomllib.loads((FOLDER / "kit.toml").read_text(encoding="utf-8"))["fault"]
 NAMES = [one["id"] for one in ENTRIES]
 
@@ -70,6 +71,17 @@ def test_a_place_is_that_of_the_function_that_was_changed(benchmark: ModuleType)
     assert right.placed
     elsewhere = benchmark.Outcome(fault, benchmark.Answer(status=1, seconds=0.0, line=3), answer, allclose_sees=True)
     assert not elsewhere.placed
+
+
+def test_the_page_shows_the_outcomes_that_are_kept(benchmark: ModuleType) -> None:
+    found = benchmark.read(FOLDER / "outcomes.json", benchmark.faults())
+    assert len(found) == SIZE
+    assert benchmark.page(found) == (ROOT / "docs" / "historical.md").read_text(encoding="utf-8")
+
+
+def test_what_allclose_sees_is_what_is_kept(benchmark: ModuleType) -> None:
+    for one in benchmark.read(FOLDER / "outcomes.json", benchmark.faults(["0", "5"])):
+        assert sys.modules["examples"].seen_by_allclose(one.fault) == one.allclose_sees
 
 
 @pytest.mark.long

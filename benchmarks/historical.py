@@ -5,9 +5,10 @@
 
 The faults are those of `historical/kit.toml`, each rewritten small as two programs that differ in the fault alone. Each
 program runs through the command line in a process of its own: functions and models through `veriformer check`, ports
-through `veriformer compare` with their original. A fault counts as caught where the exit status is 1; as placed where
-the first place that is given is the fault's: the function or line that was changed, the part of a model, either side of
-a port; as named where the first suspect of an operation, or the first cause, is a mistake that the fault counts as.
+through `veriformer compare` with their original. A fault counts as caught where the exit status is 1 for the faulty
+form and not for the mended one; as placed where the first place that is given is the fault's: the function or line that
+was changed, the part of a model, either side of a port; as named where the first suspect of an operation, or the first
+cause, is a mistake that the fault counts as.
 Beside it stands what `allclose` sees, at the tolerance of the project concerned, between the two programs on one
 ordinary input (`historical/examples.py`). Prints the totals, a table, and what was not caught. Exit status 1 where a
 mended program is accused. With `--read`, nothing is run: the outcomes are those that `--json` wrote before.
@@ -121,8 +122,8 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        """Whether the faulty program is said to be wrong."""
-        return self.faulty.accused
+        """Whether the faulty program is said to be wrong, and the mended one not."""
+        return self.faulty.accused and not self.mended.accused
 
     @property
     def placed(self) -> bool:

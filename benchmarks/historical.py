@@ -134,7 +134,9 @@ class Outcome:
             faulty, mended = (self.fault.program(form) for form in ("faulty", "mended"))
             return self.faulty.line in {*changed_lines(faulty, mended), changed_function(faulty, mended)}
         parts = [normal(part) for part in (self.fault.part, *self.fault.parts_of_port)]
-        return any(is_near(normal(path), part) for path in self.faulty.paths if path for part in parts)
+        # Flax keeps what belongs to modules under the name of its collection.
+        paths = [normal(path).removeprefix("params.") for path in self.faulty.paths if path]
+        return any(is_near(path, part) for path in paths for part in parts)
 
     @property
     def named(self) -> bool | None:

@@ -3,6 +3,7 @@
 import torch
 
 
+@torch.no_grad()
 def merge_attention(output_a, lse_a, output_b, lse_b):
     """outputs: (batch, heads, length, width); lse: (batch, heads, length)."""
     highest = torch.maximum(lse_a, lse_b)

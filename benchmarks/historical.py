@@ -327,6 +327,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _record(one: Outcome) -> dict[str, Any]:
     answers = {"faulty": asdict(one.faulty), "mended": asdict(one.mended)}
+    for answer_of_form in answers.values():
+        answer_of_form["seconds"] = round(answer_of_form["seconds"], 1)
+        answer_of_form["sentence"] = answer_of_form["sentence"].replace(f"{PROGRAMS}/", "")
     return {"id": one.fault.id, "allclose_sees": one.allclose_sees, **answers}
 
 

@@ -1,4 +1,4 @@
-"""GPT-NeoX in small, for batches that are padded on the left."""
+"""GPT-NeoX in small, with a cache, for batches that are padded on the left."""
 
 import torch
 from torch import nn
@@ -16,13 +16,15 @@ class Attention(nn.Module):
         x1, x2 = x.chunk(2, -1)
         return torch.cat((x1 * angle.cos() - x2 * angle.sin(), x2 * angle.cos() + x1 * angle.sin()), -1)
 
-    def forward(self, x, visible, position_ids):
+    def forward(self, x, visible, position_ids, past):
         b, n, _ = x.shape
         qkv = self.query_key_value(x).view(b, n, self.heads, 3 * self.size).transpose(1, 2)
         q, k, v = qkv.chunk(3, -1)
         q, k = self.rotate(q, position_ids), self.rotate(k, position_ids)
+        if past is not None:
+            k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)
         y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible)
-        return self.dense(y.transpose(1, 2).reshape(b, n, -1))
+        return self.dense(y.transpose(1, 2).reshape(b, n, -1)), (k, v)
 
 
 class Layer(nn.Module):
@@ -32,9 +34,9 @@ class Layer(nn.Module):
         self.attention = Attention(hidden, heads)
         self.mlp = nn.Sequential(nn.Linear(hidden, 4 * hidden), nn.GELU(), nn.Linear(4 * hidden, hidden))
 
-    def forward(self, x, visible, position_ids):
-        y = self.attention(self.input_layernorm(x), visible, position_ids)
-        return x + y + self.mlp(self.post_attention_layernorm(x))
+    def forward(self, x, visible, position_ids, past):
+        y, kept = self.attention(self.input_layernorm(x), visible, position_ids, past)
+        return x + y + self.mlp(self.post_attention_layernorm(x)), kept
 
 
 class Model(nn.Module):
@@ -44,17 +46,20 @@ class Model(nn.Module):
         self.layers = nn.ModuleList(Layer(hidden, heads) for _ in range(layers))
         self.final_layer_norm, self.embed_out = nn.LayerNorm(hidden), nn.Linear(hidden, vocab, bias=False)
 
-    def forward(self, input_ids, attention_mask=None):
+    def forward(self, input_ids, attention_mask=None, past_key_values=None):
+        """attention_mask covers what is in the cache, too."""
         b, n = input_ids.shape
+        start = past_key_values[0][0].shape[2] if past_key_values is not None else 0
         if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
-        position_ids = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)
-        visible = torch.ones(n, n, dtype=torch.bool).tril() & attention_mask.bool()[:, None, None]
-        visible = visible | torch.eye(n, dtype=torch.bool)
-        x = self.embed_in(input_ids)
-        for layer in self.layers:
-            x = layer(x, visible, position_ids)
-        return self.embed_out(self.final_layer_norm(x))
+            attention_mask = torch.ones(b, start + n, dtype=torch.long)
+        position_ids = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, start:]
+        visible = torch.ones(n, start + n, dtype=torch.bool).tril(start)
+        visible = (visible & attention_mask.bool()[:, None, None]) | torch.eye(start + n, dtype=torch.bool)[start:]
+        x, kept = self.embed_in(input_ids), []
+        for i, layer in enumerate(self.layers):
+            x, state = layer(x, visible, position_ids, past_key_values[i] if past_key_values is not None else None)
+            kept.append(state)
+        return self.embed_out(self.final_layer_norm(x)), kept
 
 
 def build():

@@ -66,11 +66,19 @@ def test_the_two_forms_open_alike_and_tell_nothing(name: str, benchmark: ModuleT
 
 def test_a_place_is_that_of_the_function_that_was_changed(benchmark: ModuleType) -> None:
     (fault,) = benchmark.faults(["01_"])
-    answer = benchmark.Answer(status=1, seconds=0.0, line=6)
-    right = benchmark.Outcome(fault, answer, answer, allclose_sees=True)
-    assert right.placed
-    elsewhere = benchmark.Outcome(fault, benchmark.Answer(status=1, seconds=0.0, line=3), answer, allclose_sees=True)
-    assert not elsewhere.placed
+    mended = benchmark.Answer(status=0, seconds=0.0, judged=True)
+    lines = {line: benchmark.Answer(status=1, seconds=0.0, line=line) for line in (3, 6, 8)}
+    found = {line: benchmark.Outcome(fault, answer, mended, allclose_sees=True) for line, answer in lines.items()}
+    # The first is an import, the second the function, the third the line that was changed.
+    assert {line: one.placed for line, one in found.items()} == {3: False, 6: True, 8: True}
+
+
+def test_what_is_said_of_the_mended_form_too_does_not_count(benchmark: ModuleType) -> None:
+    (fault,) = benchmark.faults(["01_"])
+    accused = benchmark.Answer(status=1, seconds=0.0, line=6, names=fault.slugs)
+    both = benchmark.Outcome(fault, accused, accused, allclose_sees=True)
+    assert not (both.caught or both.placed or both.named)
+    assert benchmark.kind_of(both.mended) == "accused"
 
 
 def test_the_page_shows_the_outcomes_that_are_kept(benchmark: ModuleType) -> None:

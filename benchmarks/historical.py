@@ -289,11 +289,18 @@ def row(one: Outcome) -> tuple[str, ...]:
 
 def page(found: Sequence[Outcome]) -> str:
     """Return the page of the documentation."""
-    missed = [f"- `{one.fault.id}` ({one.fault.kind}): {one.fault.title}." for one in found if not one.caught]
+    missed = [f"- {one.fault.title} (`{one.fault.id}`): {_why_missed(one)}." for one in found if not one.caught]
     cited = sum(one.fault.report in cited_reports() for one in found)
     told = (FOLDER / "page.md").read_text(encoding="utf-8")
     figures = {"totals": totals(found), "table": table(HEADER, map(row, found)), "cited": cited, "taken": len(found)}
     return told.format(**figures, missed="\n".join(missed) or "None.")
+
+
+def _why_missed(one: Outcome) -> str:
+    if one.faulty.accused:
+        return f"the {one.fault.kind} is accused, and its mended form too"
+    said = "is said to hold" if one.faulty.status == 0 else "is not judged"
+    return f"the {one.fault.kind} {said}"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -330,7 +337,8 @@ def _record(one: Outcome) -> dict[str, Any]:
     for answer_of_form in answers.values():
         answer_of_form["seconds"] = round(answer_of_form["seconds"], 1)
         answer_of_form["sentence"] = answer_of_form["sentence"].replace(f"{PROGRAMS}/", "")
-    return {"id": one.fault.id, "allclose_sees": one.allclose_sees, **answers}
+    said = {"caught": one.caught, "placed": one.placed, "named": one.named, "allclose_sees": one.allclose_sees}
+    return {"id": one.fault.id, **said, **answers}
 
 
 def read(file: Path, chosen: Sequence[Fault]) -> list[Outcome]:

@@ -60,6 +60,7 @@ _NAVIGATION = {
         "findings.md",
         "kill_matrix.md",
         "detection_floor.md",
+        "historical.md",
         "never_drawn.md",
         "hostile.md",
         "field_tests.md",

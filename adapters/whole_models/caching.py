@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.whole_models.arguments import parameters_of
+from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 _CACHE = re.compile(r"^(past_key_values?|layer_past|pasts?|presents?|(kv_?|k_v_)?caches?|memory_cache|mems|states?)$")
@@ -23,6 +24,9 @@ _START = re.compile(
 _EACH = re.compile(r"^(position_ids?|pos_ids?|positions?|pos|input_pos|cache_position)$")
 _PROBE = (4, 1, 1)
 _EQUAL = 1e-3
+# What a cache of few bits loses stays below this part of the largest result, and what reads its integers as numbers
+# does not: eight bits lose 1/254 of the largest entry of each vector, and four lose 1/14.
+_LOST_BY_FEW_BITS = 0.25
 _APART = 1e-6
 
 
@@ -52,6 +56,14 @@ class Caching:
             held = self._held(sequences, returned, held)
             begin += length
         return sequences.as_framework(np.concatenate(results, axis=1))
+
+    def keeps_few_bits(self, sequences: Sequences, inputs: Array) -> bool:
+        """Return whether the cache holds integers of a byte or less in place of numbers."""
+        part = sequences.as_framework(inputs[:, : _PROBE[0]])
+        held = None if self.start is None else self.start()
+        returned = sequences.returned(part, self._own(sequences, held, 0, part))
+        arrays = named_arrays(self._held(sequences, returned, held), sequences.stage.framework.is_array)
+        return any("int8" in sequences.stage.framework.dtype_name(one) for _, one in arrays)
 
     def _own(self, sequences: Sequences, held: Any, begin: int, part: Any) -> dict[str, Any]:
         batch, length = int(part.shape[0]), int(part.shape[1])
@@ -100,8 +112,12 @@ def caching_of(sequences: Sequences, draw: Callable[[int, int], Array], longest:
         largest = np.abs(whole).max()
         if not np.abs(results[0] - results[1])[:, _PROBE[0] :].max() > _APART * largest:
             continue
-        if np.abs(results[0] - whole).max() <= _EQUAL * largest:
+        apart = np.abs(results[0] - whole).max()
+        if apart <= _EQUAL * largest:
             return way
+        if apart <= _LOST_BY_FEW_BITS * largest and way.keeps_few_bits(sequences, inputs):
+            # What its scheme loses is no error of the model, and not known.
+            return None
         found = found or way
     return found
 

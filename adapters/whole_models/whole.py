@@ -25,6 +25,7 @@ from veriformer.adapters.whole_models.wrapping import NotRepeatable
 
 # The first tokens are often special: padding, beginning, end, unknown, mask.
 _SPECIAL = 5
+_SHORT = 3
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ class WholeModel:
         self, sequences: Sequences, box: BlackBox, draw: Callable[[int, int], Array]
     ) -> Padding | PaddingToken | None:
         """Return the argument that says which tokens are padding, else the token that is."""
+        if sequences.pooled and _grows_with_length(sequences, draw):
+            # What it returns has positions of its own, such as every second one: which are padding is not known.
+            return None
         found = padding_of(sequences, draw, box.max_length or 1)
         rows = box.vocabulary_size
         if found is not None or self.padding_token is None or rows is None or rows < 2:
@@ -105,6 +109,17 @@ def _is_answered_alike(stage: Stage, arguments: Arguments) -> bool:
 
 def _numbers(stage: Stage, returned: Any) -> list[Array]:
     return [stage.framework.to_numpy(one) for _, one in named_arrays(returned, stage.framework.is_array)]
+
+
+def _grows_with_length(sequences: Sequences, draw: Callable[[int, int], Array]) -> bool:
+    """Return whether a model returns more numbers for each sample of a longer sequence."""
+    if sequences.axes[1] is None:
+        return False
+    widths = [
+        sequences.as_numpy(sequences.outputs(sequences.as_framework(draw(1, length)))).shape[-1]
+        for length in (_SHORT, 2 * _SHORT)
+    ]
+    return bool(widths[0] != widths[1])
 
 
 def _limitations(padding: Padding | PaddingToken | None) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import BFLOAT, HALF, SINGLE, agree, unit_of
 
-_ROUNDED = (("float32", SINGLE), ("float16", HALF), ("bfloat16", BFLOAT))
+_ROUNDED = (("float16", HALF), ("bfloat16", BFLOAT))
+# A merged weight is a sum of products, each of which is rounded: to so many units of the largest entry in all.
+_MERGED = 16.0
 # Less than this of the entries is equal by chance, as zeros are.
 _LEAST_SHARE = 0.05
 
@@ -36,6 +38,8 @@ class Relation:
 
 SAME = Relation("same", "the same")
 OTHER = Relation("other numbers", "made of other numbers")
+STORED = "stored"
+"""The name of what is the same up to the rounding of float32, in which weights are merged, folded and stored."""
 
 
 def relation(
@@ -135,6 +139,9 @@ def _constant(first: Array, second: Array) -> Iterator[Relation]:
 def _rounded(first: Array, second: Array) -> Iterator[Relation]:
     with np.errstate(invalid="ignore"):
         error, size = np.abs(second - first), np.maximum(np.abs(first), np.abs(second))
+    if bool((error <= _MERGED * SINGLE * size.max(initial=0.0)).all()):
+        yield Relation(STORED, "the same, up to the rounding of float32, in which it is stored")
+        return
     for name, unit in _ROUNDED:
         # Numbers near zero lose more than the last bit in half precision.
         if bool((error <= 2.0 * unit * size + 2.0**-24 * (unit == HALF)).all()):

@@ -33,7 +33,7 @@ from veriformer.conformance_tests.ports.judged import Judged, first_lost
 from veriformer.conformance_tests.ports.logits import cause_of_weights
 from veriformer.conformance_tests.ports.not_found_out import norms_without_eps
 from veriformer.conformance_tests.ports.pairing import findings_of
-from veriformer.conformance_tests.ports.precision import rounding_of
+from veriformer.conformance_tests.ports.precision import OF_FEW, rounding_of
 from veriformer.conformance_tests.ports.read_otherwise import Used, is_used, without_misread
 from veriformer.conformance_tests.ports.side import Side
 from veriformer.conformance_tests.ports.stream_norms import with_norms_of_the_stream
@@ -69,6 +69,9 @@ class Comparing:
     def _result(self) -> PortComparison:
         distance = self._outputs_apart()
         judged = self._judged()
+        if any(finding.is_stored for one in judged for finding in one.findings) and self.bound < OF_FEW:
+            self.bound = OF_FEW
+            judged = self._judged()
         differences, inside = self._told(judged, distance)
         if distance > self.bound:
             differences = differences or ([self._of_results()] if self._ends_alike() else [])

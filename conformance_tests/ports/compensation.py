@@ -23,6 +23,10 @@ def marked(found: list[Finding], first: PortPart, second: PortPart) -> list[Find
     found = _with_scale_in_weights(found, first, second)
     found = _with_positions_moved(found)
     found = _with_rows_left_out(found, first, second)
+    found = [
+        replace(one, harmless="what is merged or folded is rounded so", is_layout=True) if one.is_stored else one
+        for one in found
+    ]
     return [
         replace(one, harmless="the rows that only one of them has are not used", is_layout=True)
         if one.relation is not None and one.relation.name in ("longer", "shorter")

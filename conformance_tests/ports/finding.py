@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veriformer.conformance_tests.ports.arrangements import Relation
+from veriformer.conformance_tests.ports.arrangements import STORED, Relation
 from veriformer.conformance_tests.ports.items import Item, Weight
 
 # What may differ so little that only float64 shows it.
@@ -19,7 +19,7 @@ _OF_STRUCTURE = (
     "final norm",
     "norms of the memory",
 )
-_FINE_RELATIONS = ("rounded", "scaled", "in part")
+_FINE_RELATIONS = ("rounded", "scaled", "in part", STORED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,11 @@ class Finding:
     def key(self) -> str:
         """What differs."""
         return self.item.key
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a weight is the same up to the rounding of float32."""
+        return self.relation is not None and self.relation.name == STORED
 
     @property
     def is_fine(self) -> bool:

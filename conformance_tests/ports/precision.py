@@ -7,8 +7,9 @@ from veriformer.conformance_tests.recognition.flow import Flow
 
 # A model rounds what it carries on from layer to layer; its errors add up as those of independent steps do.
 _ROUNDINGS = 4096.0
-# Few steps of a model in float64 are computed in float32: tables of sines, norms.
-_ROUNDINGS_OF_FEW = 512.0
+OF_FEW = 512.0 * SINGLE
+"""Where few steps of a model in float64 are computed in float32, such as tables of sines and norms, or few weights are
+stored so, its results may be off by this part of the largest entry."""
 _LEAST = 1e-9
 _UNITS = {"float32": SINGLE, "float16": HALF, "bfloat16": BFLOAT}
 
@@ -16,7 +17,7 @@ _UNITS = {"float32": SINGLE, "float16": HALF, "bfloat16": BFLOAT}
 def rounding_of(flow: Flow) -> float:
     """Return by how much the results of a model may be off, as a part of the largest entry."""
     whole = rounding_in(flow.trace.dtype)
-    return max(_ROUNDINGS_OF_FEW * SINGLE, whole) if _has_single(flow) else whole
+    return max(OF_FEW, whole) if _has_single(flow) else whole
 
 
 def rounding_in(dtype: str) -> float:

@@ -49,3 +49,8 @@ def test_results_of_whole_samples_are_told_of() -> None:
 def test_without_padding_in_the_inputs_none_is_known() -> None:
     report = check_model(padded.Encoder(), (TOKENS[:, :3],))
     assert set(statuses(report).values()) == {"not_declared"}
+
+
+def test_positions_of_another_number_are_not_judged_by_their_padding() -> None:
+    report = check_model(padded.EverySecond(), (torch.randn(2, 6, padded.WIDTH), torch.tensor([6, 3])))
+    assert set(statuses(report).values()) == {"not_declared"}

@@ -206,3 +206,19 @@ def test_neighbours_that_are_turned_and_stand_half_a_width_apart(tokens: Any) ->
         layer.turned = apart(layer)
     found = compare_models(llama(), without, tokens)
     assert {one.cause.name for one in found.differences} == {"rope_interleaved_vs_half"}
+
+
+def _store(parameters: dict[str, Any]) -> None:
+    """Round a matrix as one that was merged in float32 is: by a part of its largest entry."""
+    network = parameters["layers"][1]["up"]
+    weight = network["kernel"]
+    signs = np.where(np.arange(weight.size) % 3, 1.0, -1.0).reshape(weight.shape)
+    network["kernel"] = (weight + 3e-7 * np.abs(weight).max() * signs).astype(np.float32)
+
+
+def test_what_storing_in_float32_costs_is_no_difference(ported: Any) -> None:
+    found = ported(_store)
+    assert found.verdict == "agree"
+    assert found.exit_status == 0
+    assert [one.relation for one in found.weights if one.relation != "same"] == ["stored"]
+    assert 1e-9 < found.apart < 1e-5

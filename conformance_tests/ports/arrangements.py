@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -63,7 +63,16 @@ def relation(
         return SAME
     if axes and (exchanged := _axes_exchanged(first, second, axes)) is not None:
         return exchanged
-    return next(_relations(first, second, heads, component), OTHER)
+    return next(_relations(first, second, heads, component), None) or _of_size(first, second)
+
+
+def _of_size(first: Array, second: Array) -> Relation:
+    """Return that numbers are others, and by how much."""
+    with np.errstate(invalid="ignore"):
+        largest, error = float(np.abs(first).max(initial=0.0)), float(np.abs(second - first).max(initial=0.0))
+    if not (largest and np.isfinite(error)):
+        return OTHER
+    return replace(OTHER, words=f"{OTHER.words}, up to {error / largest:.1e} of the largest entry apart")
 
 
 def is_finer(first: Array, second: Array) -> bool:

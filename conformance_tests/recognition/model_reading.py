@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.expressions import Expression, Nor
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import LEAST_ROWS, Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps, factors
+from veriformer.conformance_tests.recognition.merged_adapters import with_merged_adapters
 from veriformer.conformance_tests.recognition.mixtures import Mixture, mixtures_in
 from veriformer.conformance_tests.recognition.networks import (
     read_network,
@@ -42,7 +43,7 @@ class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = with_whole_products(with_sums(with_each_once(without_shapes(trace))))
+        self.trace = with_merged_adapters(with_whole_products(with_sums(with_each_once(without_shapes(trace)))))
         self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))

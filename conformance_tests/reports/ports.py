@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.mistakes import catalogue
+from veriformer.conformance_tests.ports.arrangements import STORED
 from veriformer.conformance_tests.ports.findings import (
     NO_NAME,
     Difference,
@@ -188,7 +189,14 @@ def _weights(found: PortComparison, options: Options) -> Lines:
 def weights_sentence(group: Sequence[WeightPair]) -> str:
     """Return what is said of weights that are alike."""
     one = group[0]
-    return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{' (made up for)' if one.harmless else ''}"
+    return f"{plain(one.sentence, 400)}{and_others(len(group) - 1)}{_made_up_for(one)}"
+
+
+def _made_up_for(one: WeightPair) -> str:
+    """Return why what differs is no difference, where it is none."""
+    if not one.harmless:
+        return ""
+    return " (held against nobody)" if one.relation == STORED else " (made up for)"
 
 
 def _difference(group: Sequence[Difference], options: Options) -> Lines:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
 from string import ascii_letters
 from typing import Any
 
@@ -119,6 +121,32 @@ def _einsum(args: Sequence[Any]) -> Contraction | None:
         None if order == tuple(range(len(order))) else order,
         (1, 2),
     )
+
+
+def in_pairs(args: Sequence[Any]) -> Any:
+    """Return an einsum of more than two arrays, as einsums of two each; None for any other.
+
+    The two whose product is smallest come first, as in attention the weights and the values before the last matrix.
+    """
+    if len(args) < 4 or not isinstance(args[0], str) or "->" not in args[0]:
+        return None
+    terms, _, kept = _spelt_out(args[0].replace(" ", ""), args[1:]).partition("->")
+    left = list(zip(terms.split(","), args[1:], strict=True))
+    sizes = {letter: size for term, array in left for letter, size in zip(term, np.shape(array), strict=True)}
+    while len(left) > 1:
+        pairs = [(_made(left, kept, *pair), pair) for pair in combinations(range(len(left)), 2)]
+        made, (one, other) = min(pairs, key=lambda pair: prod(sizes[letter] for letter in pair[0]))
+        (first, array), (second, another) = left[one], left[other]
+        made = kept if len(left) == 2 else made
+        rest = [each for place, each in enumerate(left) if place not in (one, other)]
+        left = [*rest, (made, np.einsum(f"{first},{second}->{made}", array, another))]
+    return left[0][1]
+
+
+def _made(left: Sequence[tuple[str, Any]], kept: str, one: int, other: int) -> str:
+    """Return the letters of the product of two of several factors: those that the others or the result have."""
+    needed = {*kept, *(letter for place, (term, _) in enumerate(left) if place not in (one, other) for letter in term)}
+    return "".join(letter for letter in dict.fromkeys(left[one][0] + left[other][0]) if letter in needed)
 
 
 def _axes(term: str, letters: Sequence[str]) -> Axes:

@@ -34,7 +34,7 @@ class Sequences:
     `axes` are those of samples and of positions in it; an axis that it lacks is None. Images are sequences of one
     vector. `pooled` says that the result has no axis of positions, but one vector for each sample. `beside` are the
     places, among the arrays that the model returns, of vectors of each sample that come beside the result: they are
-    joined to the result of each position.
+    joined to the result of each position. `at` is the place of the result among so many arrays.
     """
 
     stage: Stage
@@ -43,6 +43,7 @@ class Sequences:
     axes: tuple[int | None, int | None]
     pooled: bool = False
     beside: tuple[int, ...] = ()
+    at: tuple[int, int] | None = None
 
     @property
     def recorded(self) -> Any:
@@ -117,11 +118,18 @@ class Sequences:
 
     def result(self, returned: Any, batch: int, length: int) -> Any:
         """Return the result (B, L, ·) among what the model returned."""
-        own = tuple(size for axis, size in self._in_order(batch, length) if axis is not None)
-        found = result_of(returned, self.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
+        arrays = self._arrays(returned)
+        # In a call of another length other arrays may have the axes of a result, such as scores of as many classes.
+        known = self.at is not None and self.at[1] == len(arrays)
+        found = arrays[self.at[0]] if self.at is not None and known else self._result_in(returned, batch, length)
         if found is None:
             raise NotWrapped("it returns no array")
         return self._with_vectors(self._arranged(found, batch, length), returned)
+
+    def _result_in(self, returned: Any, batch: int, length: int) -> Any:
+        """Return the array that is the result, by its name or its axes; None where there is none."""
+        own = tuple(size for axis, size in self._in_order(batch, length) if axis is not None)
+        return result_of(returned, self.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
 
     def with_vectors_beside(self) -> Sequences:
         """Return the sequences whose result has the vectors of each sample that the model returns besides."""
@@ -230,13 +238,16 @@ def _has_samples_beside(given: Mapping[Place, Any], place: Place) -> bool:
 
 
 def _judged(sequences: Sequences, returned: Any) -> Sequences:
-    """Return the sequences, pooled if the result has no axis of positions."""
+    """Return the sequences with the place of the result, pooled if that has no axis of positions."""
     sizes = sequences._in_order(*sequences.shape)
     own = tuple(size for axis, size in sizes if axis is not None)
-    found = result_of(returned, sequences.stage.framework.is_array, lambda array: tuple(array.shape[: len(own)]) == own)
+    found = sequences._result_in(returned, *sequences.shape)
     if found is None:
         raise NotWrapped("it returns no array")
-    return replace(sequences, pooled=tuple(found.shape[: len(own)]) != own)
+    arrays = sequences._arrays(returned)
+    at = next((place for place, array in enumerate(arrays) if array is found), None)
+    pooled = tuple(found.shape[: len(own)]) != own
+    return replace(sequences, pooled=pooled, at=None if at is None else (at, len(arrays)))
 
 
 def _keeps_samples_apart(sequences: Sequences) -> bool:

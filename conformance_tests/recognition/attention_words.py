@@ -9,7 +9,8 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import BFLOAT, HALF
 from veriformer.conformance_tests.recognition.attention_aspects import describe_rotation, same_for_all_queries
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
-from veriformer.conformance_tests.recognition.biases import bias_of, fills
+from veriformer.conformance_tests.recognition.biases import bias_of, fills, visible_with
+from veriformer.conformance_tests.recognition.buckets import buckets_of
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.operands import Operand
@@ -51,7 +52,26 @@ def _visible(flow: Flow, setting: Setting) -> str:
             return f"{setting.pattern} of {left + 1} keys"
         return f"window of {left} keys before and {right} after" if left is not None and right is not None else "window"
     token = hidden_token(flow, setting)
+    first = _window_with_first_keys(setting)
+    if first is not None:
+        return f"causal of {first[0]} keys and the first {first[1]}"
     return setting.pattern if token is None else f"{setting.pattern}: keys of token {token} hidden"
+
+
+def _window_with_first_keys(setting: Setting) -> tuple[int, int] | None:
+    """Return how many keys up to its own each query sees, and how many of the first ones; None for another mask."""
+    mask = setting.mask
+    if mask is None or mask.ndim < 2 or mask.shape[-1] != mask.shape[-2]:
+        return None
+    shown = mask.reshape(-1, *mask.shape[-2:])
+    length, table = shown.shape[-1], shown[0]
+    distance = np.arange(length)[:, None] - np.arange(length)
+    if (shown != table).any() or not table.diagonal().all() or (table & (distance < 0)).any():
+        return None
+    first = int(table[-1].argmin())
+    window = int(table[-1][::-1].argmin())
+    made = (distance >= 0) & ((distance < window) | (np.arange(length) < first))
+    return (window, first) if first and window and bool((made == table).all()) else None
 
 
 def hidden_token(flow: Flow, setting: Setting) -> int | None:
@@ -92,6 +112,7 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
         yield f"logits capped at ±{setting.softcap:g}"
     if setting.bias is not None and not fills(setting.bias) and (bias := bias_of(flow, reading)) is not None:
         by_distance = (", by distance" if bias.by_distance else "") + (" and scaled" if bias.scaled else "")
+        by_distance += _directions(flow, reading, setting) if bias.kind == "buckets" else ""
         yield _BIASES[bias.kind] + by_distance + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
     if setting.sinks is not None:
         yield "sinks"
@@ -99,6 +120,15 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
     unit = reading.heads.unit
     if unit in _HALF_PRECISION and unit > max(flow.unit(one) for one in operands):
         yield "computed in half precision, though query and key are finer"
+
+
+def _directions(flow: Flow, reading: AttentionReading, setting: Setting) -> str:
+    """Return of which keys the buckets of a bias tell distances apart, where that is known."""
+    visible = np.ones(reading.heads.query.shape[2:3] + reading.heads.key.shape[2:3], dtype=bool)
+    shown = visible_with(setting, (1, 1, *visible.shape))[0, 0] & visible
+    found = buckets_of(flow, setting, shown)
+    rule = None if found is None else found.rule
+    return "" if rule is None or not rule.directions else f" {rule.directions}"
 
 
 def _norms(reading: AttentionReading) -> Iterator[str]:

@@ -12,6 +12,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.suites import family_of
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.buckets import buckets_of
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, Named, named, names_of
@@ -172,6 +173,11 @@ def _of_buckets(flow: Flow, setting: Setting) -> tuple[Named, ...]:
     distance = np.abs(rows[:, :, None, :] - table).max(axis=-1)
     buckets = distance.argmin(axis=-1)
     visible = visible_with(setting, bias.shape)[0, 0]
+    found = buckets_of(flow, setting, visible)
+    rule = None if found is None else found.rule
+    if rule is not None and rule.is_of_t5 and not (rule.reversed or rule.offset):
+        # Some distance is the largest that tells buckets apart.
+        return ()
     if distance.min(axis=-1)[visible].max() > 1e-6 * max(1.0, float(np.abs(table).max())):
         return ()
     relative = np.arange(bias.shape[-1])[None, :] - np.arange(bias.shape[-2])[:, None]

@@ -32,9 +32,23 @@ class BucketRule:
     furthest: tuple[int, int] = (0, 0)
 
     @property
+    def is_of_t5(self) -> bool:
+        """Whether a rule of T5 gives the rows."""
+        return self.furthest != (0, 0)
+
+    @property
+    def directions(self) -> str:
+        """Of which keys distances are told apart, and what is done to them."""
+        if not self.is_of_t5:
+            return ""
+        turned = ", with the sign of relative positions exchanged" if self.reversed else ""
+        offset = f", each relative position moved by {self.offset}" if self.offset else ""
+        return f"of {'earlier and later' if self.bidirectional else 'earlier'} keys{turned}{offset}"
+
+    @property
     def words(self) -> str:
         """The rule in words."""
-        if self.furthest == (0, 0):
+        if not self.is_of_t5:
             return f"{self.count} rows by relative position, by a rule that is none of T5's"
         directions = "earlier and later keys" if self.bidirectional else "earlier keys"
         low, high = self.furthest

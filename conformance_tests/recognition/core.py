@@ -238,6 +238,9 @@ def biases(flow: Flow, site: Site, shape: tuple[int, ...]) -> Iterator[tuple[Arr
                 cleared = np.where(shaped > _HIDING, shaped, 0.0)
                 if np.any(cleared):
                     yield cleared, table
+                    if flow.steps[index].kind != Kind.ADDITION:
+                        # It may be taken off.
+                        yield -cleared, table
                     # Products and bias are multiplied by the scale together.
                     yield from ((factor * cleared, table) for factor in _factors(flow, site))
     yield from _sum_of_tables(flow, site)
@@ -391,6 +394,8 @@ def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:
     heads = weights.shape[1]
     ancestors = flow.ancestors(site.weights_value) if site.weights_value is not None else {}
     for value in sorted(ancestors, key=lambda one: ancestors[one]):
-        if flow.trace.values[value].origin == "parameter" and flow.array(value).size == heads:
-            return flow.array(value).ravel()
+        # Layers may have theirs in one table.
+        array, is_learned = flow.array(value), flow.is_fixed(value) and flow.depends_on_parameters(value)
+        if is_learned and array.size == heads and array.dtype.kind == "f":
+            return array.ravel()
     return None

@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.expressions import Expression, Nor
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import code_of
 from veriformer.conformance_tests.recognition.pooling import pooled_of
@@ -72,16 +73,13 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         if layered.place.result is not None:
             understood.update(_read_as(model, layered.place.result))
     for mixture in model.mixtures:
-        if mixture.summed is not None and (mixture.scheme or mixture.mistake is not None):
-            understood.update(_behind(model, mixture.summed))
-            understood.update(model.flow.between(mixture.router.output, mixture.summed))
-            for expert in mixture.members:
-                # Which rows each expert gets.
-                understood.update(_behind(model, expert.place.sublayer.entry.input))
+        understood.update(_of_mixture(model, mixture))
     for output in (*model.trace.outputs, *model.ends_of_memories):
         understood.update(_read_as(model, model.reader.read(output)))
+    for norm in model.other_norms:
+        understood.update(_read_as(model, norm))
     # Where no sublayer was found, every map is behind the last one.
-    for one in model.ends if model.layered else ():
+    for one in model.ends if model.layered else model.ends[-1:]:
         understood.update(_read_as(model, model.reader.read(one.input)))
         pooled = pooled_of(model, one.input)
         if pooled is not None:
@@ -96,9 +94,23 @@ def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> boo
     return any(one.suspects or one.step == "activation" for one in its)
 
 
+def _of_mixture(model: ModelReading, mixture: Mixture) -> set[int]:
+    """Return the steps that send rows to experts and sum what they give; with those of shares that were understood."""
+    if mixture.summed is None:
+        return set()
+    # Which rows each expert gets, and where its own go.
+    known = {step for one in mixture.members for step in _behind(model, one.place.sublayer.entry.input)}
+    for one in mixture.members:
+        known.update(model.flow.between(one.place.sublayer.exit.output, mixture.summed))
+    if mixture.scheme or mixture.mistake is not None:
+        known.update(_behind(model, mixture.summed))
+        known.update(model.flow.between(mixture.router.output, mixture.summed))
+    return known
+
+
 def _read_as(model: ModelReading, expression: Expression) -> set[int]:
     """Return the steps that make a value of what it was read as: down to maps, tables, heads, and what is unknown."""
-    if expression.value < 0 or _is_unknown(expression):
+    if expression.value < 0 or _is_an_end(expression):
         return set()
     inside = each_inside(expression, lambda one: isinstance(one, Output) or _is_unknown(one))
     ends = {one.value for one in inside if _is_an_end(one)}

@@ -136,6 +136,9 @@ def _length(flow: Flow, embedding: Embedding, width: int, batch: int) -> int:
 def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> Positions | None:
     table = flow.array(term.value).reshape(-1, width)
     place = flow.maker(term.value) or 0
+    if len(table) == batch and (table == table[:1]).all():
+        # Each sample has the same row.
+        table = table[:1]
     if len(table) == batch and batch > 1 and length != batch:
         return Positions("by sample", "", 0, place)
     if len(table) == 1 and not flow.depends_on_parameters(term.value):

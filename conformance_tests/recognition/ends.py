@@ -56,7 +56,7 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
             sentence = "the stream ends without a norm, though every layer normalises what it reads"
             item = Suspicion("final_norm", place, sentence, (suspected("missing_final_norm_prenorm"),))
             yield departure(model, _unused_norm(model) or _around_layers(model, value, path), None, "norm", item)
-    for norm in (*_norms_at_the_end(model), *model.norms_of_routers):
+    for norm in (*_norms_at_the_end(model), *model.other_norms):
         for item in norm_mistakes(model.flow, norm, "final_norm"):
             yield departure(model, path_of_norm(model.flow, norm), None, norm.kind, item)
     yield from _of_output(model)

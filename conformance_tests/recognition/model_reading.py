@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from veriformer.adapters.capture.trace import Kind, Trace
@@ -229,10 +230,16 @@ class ModelReading:
         return tuple(one for one in self.sublayers.others if one.step > last and one.step not in routers)
 
     @cached_property
-    def norms_of_routers(self) -> tuple[Norm, ...]:
-        """The norms of what routers read whose experts are no sublayers, at which such norms are found."""
-        read = [self.reader.read(one.router.input) for one in self.mixtures if not one.members]
-        return tuple(one for one in read if isinstance(one, Norm))
+    def other_norms(self) -> tuple[Norm, ...]:
+        """The norms of what maps read that are of no sublayer that was read, and no end.
+
+        Such a map is a router whose experts are no sublayers, or one of something that was not recognised.
+        """
+        read = [one for one in self.layered if one.attention is not None or one.network is not None]
+        known = {map_.step for one in read for map_ in _maps_of(one.place.sublayer)} | {one.step for one in self.ends}
+        maps = (one for one in self.maps.linear if one.step not in known)
+        norms = {one.value: one for one in (self.reader.read(map_.input) for map_ in maps) if isinstance(one, Norm)}
+        return tuple(one for one in norms.values() if one.kind != "norm" or one.mistake is not None)
 
     @cached_property
     def ends_of_memories(self) -> tuple[int, ...]:
@@ -291,6 +298,16 @@ class ModelReading:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
         inside = each_inside(expression, lambda one: isinstance(one, Norm | Sum | Output))
         return next((one for one in inside if isinstance(one, Norm | Sum)), expression)
+
+
+def _maps_of(sublayer: Sublayer) -> Iterator[LinearMap]:
+    """Yield the maps that a sublayer has."""
+    yield from sublayer.entries
+    yield sublayer.exit
+    if isinstance(sublayer, AttentionSublayer):
+        yield from (*sublayer.query, *sublayer.key, *sublayer.value)
+    else:
+        yield from sublayer.inner
 
 
 def _without_its_norm(place: Place) -> Expression:

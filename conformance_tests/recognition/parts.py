@@ -44,8 +44,8 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield _part(model, one, departures)
     for value in model.ends_of_memories:
         yield from _final_norm(model, model.at_root(model.reader.read(value)), departures)
-    for norm in model.norms_of_routers:
-        yield from _norm_of_router(model, norm, departures)
+    for norm in model.other_norms:
+        yield from _other_norm(model, norm, departures)
     for mixture in model.mixtures:
         yield _router_part(model, mixture, departures)
     # Without a sublayer, only the last map is known to be the end of anything.
@@ -330,9 +330,11 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
     yield Part(path, read.kind, layer, words, conventions, status, int(read.kind != "norm"), 1, place)
 
 
-def _norm_of_router(model: ModelReading, norm: Norm, departures: Sequence[Departure]) -> Iterator[Part]:
+def _other_norm(model: ModelReading, norm: Norm, departures: Sequence[Departure]) -> Iterator[Part]:
+    routed = {model.reader.read(one.router.input).value for one in model.mixtures}
     for part in _final_norm(model, norm, departures):
-        yield replace(part, layer=layer_in(part.path), summary=f"{part.summary}, before mixture_of_experts")
+        words = f"{part.summary}, before mixture_of_experts" if norm.value in routed else part.summary
+        yield replace(part, layer=layer_in(part.path), summary=words)
 
 
 def _before(model: ModelReading, norm: Norm) -> Layered | None:

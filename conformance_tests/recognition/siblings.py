@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_aspects,
 )
+from veriformer.conformance_tests.recognition.paths import layer_in
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_aspects,
 )
@@ -80,12 +82,17 @@ def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> b
 def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Sibling]]]]:
     """Yield the sublayers that should be alike: those of one kind in one stack, networks only with equal sizes.
 
-    What has other sizes than a feed-forward network is another thing, such as a mixer that was not recognised.
+    What has other sizes than a feed-forward network is another thing, such as a mixer that was not recognised. Of two
+    networks in each layer, as a Conformer has, the first ones are alike, and the second ones.
     """
-    groups: dict[tuple[int, str, object, bool], list[Layered]] = {}
+    groups: dict[tuple[int, str, object, bool, int], list[Layered]] = {}
+    seen: Counter[object] = Counter()
     for one in (one for one in model.readings if one.is_judged):
-        groups.setdefault((one.stack, one.kind, _sizes(model, one), one.is_expert), []).append(one)
-    for (_, kind, _, _), members in groups.items():
+        sizes, layer = _sizes(model, one), layer_in(one.path)
+        turn = 0 if one.is_expert or layer is None else seen[one.kind, sizes, layer]
+        seen[one.kind, sizes, layer] += not one.is_expert
+        groups.setdefault((one.stack, one.kind, sizes, one.is_expert, turn), []).append(one)
+    for (_, kind, *_), members in groups.items():
         yield kind, [(one, _sibling(model, one)) for one in members]
 
 

@@ -20,6 +20,8 @@ from veriformer.conformance_tests.recognition.maps import LinearMap
 _USUAL = ("silu", "gelu", "gelu_tanh", "relu", "relu_squared")
 # The nearest values of the stream's size behind a router: the mixture is among them.
 _MOST_SUMS = 8
+# As many experts as numbers in a row explain every row.
+_MOST_EXPERTS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class _Stack:
 def computed_mixture(flow: Flow, router: LinearMap, count: int) -> Computed | None:
     """Return the mixture behind a router of so many columns, of experts in stacks of parameters; None without one."""
     rows = flow.array(router.input).reshape(-1, flow.shape(router.input)[-1])
-    if not len(rows) or not 1 < count <= rows.shape[1]:
+    if not len(rows) or not 1 < count <= rows.shape[1] * _MOST_EXPERTS:
         return None
     after = sorted(one for one in flow.descendants(router.output) if _is_of_stream(flow, one, rows.size))
     for summed in after[:_MOST_SUMS]:

@@ -14,7 +14,6 @@ from veriformer.conformance_tests.recognition.streams import Place
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
 
-_LARGE_EPS = 5e-3
 _NORMS = ("before", "on_output", "after")
 _ROOTS = {
     "rms_norm": ("mean square", "rmsnorm_eps_outside_sqrt"),
@@ -149,9 +148,6 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
         square, slug = _ROOTS[norm.kind]
         sentence = f"eps is added to the root of the {square}, and not under it"
         yield Suspicion(step, at, sentence, (suspected(slug),), path)
-    if norm.eps is not None and norm.eps >= _LARGE_EPS:
-        sentence = f"eps is {norm.eps:g}, more than any model has"
-        yield Suspicion(step, at, sentence, (suspected("norm_eps_value_mismatch", LIKELY),), path)
     if norm.kind == "rms_norm" and norm.shift is not None:
         sentence = "a norm with a shift does not subtract the mean"
         yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)

@@ -233,13 +233,15 @@ class ModelReading:
     def other_norms(self) -> tuple[Norm, ...]:
         """The norms of what maps read that are of no sublayer that was read, and no end.
 
-        Such a map is a router whose experts are no sublayers, or one of something that was not recognised.
+        Such a map is a router whose experts are no sublayers, or one of something that was not recognised. What has
+        neither gain nor shift may be a standardised input.
         """
         read = [one for one in self.layered if one.attention is not None or one.network is not None]
         known = {map_.step for one in read for map_ in _maps_of(one.place.sublayer)} | {one.step for one in self.ends}
         maps = (one for one in self.maps.linear if one.step not in known)
         norms = {one.value: one for one in (self.reader.read(map_.input) for map_ in maps) if isinstance(one, Norm)}
-        return tuple(one for one in norms.values() if one.kind != "norm" or one.mistake is not None)
+        learned = (one for one in norms.values() if one.gain is not None or one.shift is not None)
+        return tuple(one for one in learned if one.kind != "norm" or one.mistake is not None)
 
     @cached_property
     def ends_of_memories(self) -> tuple[int, ...]:

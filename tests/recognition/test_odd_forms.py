@@ -87,3 +87,20 @@ def test_without_a_sublayer_little_is_understood() -> None:
             return self.norm(x)
 
     assert found(Mixer()).share_understood < 0.75
+
+
+def test_a_standardised_input_is_no_norm_of_a_layer() -> None:
+    class Standardised(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.taken, self.norm, self.head = torch.nn.Linear(12, 24), torch.nn.LayerNorm(24), torch.nn.Linear(24, 5)
+            self.up, self.down = torch.nn.Linear(24, 48), torch.nn.Linear(48, 24)
+
+        def forward(self, values: Any) -> Any:
+            x = self.taken((values - values.mean(-1, keepdim=True)) / values.std(-1, keepdim=True))
+            x = x + self.down(torch.relu(self.up(self.norm(x))))
+            return self.head(x)
+
+    recognition = found(Standardised(), (torch.randn(2, 7, 12),))
+    assert recognition.departures == ()
+    assert recognition.share_understood > 0.5

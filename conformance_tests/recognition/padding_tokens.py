@@ -29,8 +29,15 @@ def _settings(model: ModelReading) -> Iterator[Setting]:
 
 def _hidden(model: ModelReading, setting: Setting, index: int) -> Iterator[int]:
     """Yield the tokens whose keys a mask hides from all queries, wherever they stand, while it shows others."""
-    tokens, mask = model.flow.array(index), setting.mask
-    if mask is None or mask.ndim < 2 or mask.shape[-1] != tokens.shape[-1] or len(mask) not in (1, len(tokens)):
+    # A single sequence has no axis of samples.
+    tokens, mask = np.atleast_2d(model.flow.array(index)), setting.mask
+    if (
+        mask is None
+        or tokens.ndim > 2
+        or mask.ndim < 2
+        or mask.shape[-1] != tokens.shape[-1]
+        or len(mask) not in (1, len(tokens))
+    ):
         return
     seen = mask.reshape(len(mask), -1, mask.shape[-1]).any(axis=1)
     seen = np.broadcast_to(seen, tokens.shape)

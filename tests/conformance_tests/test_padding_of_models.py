@@ -54,3 +54,8 @@ def test_without_padding_in_the_inputs_none_is_known() -> None:
 def test_positions_of_another_number_are_not_judged_by_their_padding() -> None:
     report = check_model(padded.EverySecond(), (torch.randn(2, 6, padded.WIDTH), torch.tensor([6, 3])))
     assert set(statuses(report).values()) == {"not_declared"}
+
+
+def test_a_single_sequence_with_padding_is_read() -> None:
+    report = check_model(padded.OneSequence(), (TOKENS[1],))
+    assert statuses(report)["model.padding.removed"] == "passed"

@@ -115,3 +115,10 @@ class ShortNumbers(nn.Module):
         seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
         y = nn.functional.scaled_dot_product_attention(q, k, v, seen)
         return self.last(x + self.out(y.transpose(1, 2).flatten(2))), new
+
+
+class OneSequence(Encoder):
+    """Takes one sequence, without an axis of samples."""
+
+    def forward(self, tokens):
+        return super().forward(tokens[None])["logits"][0]

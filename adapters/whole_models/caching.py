@@ -24,8 +24,8 @@ _START = re.compile(
 _EACH = re.compile(r"^(position_ids?|pos_ids?|positions?|pos|input_pos|cache_position)$")
 _PROBE = (4, 1, 1)
 _EQUAL = 1e-3
-# What a cache of few bits loses stays below this part of the largest result, and what reads its integers as numbers
-# does not: eight bits lose 1/254 of the largest entry of each vector, and four lose 1/14.
+# Up to this part of the largest result a cache of few bits may have lost, so that nothing is known: eight bits lose
+# 1/254 of the largest entry of each vector, and four lose 1/14. What reads its integers as numbers is further off.
 _LOST_BY_FEW_BITS = 0.25
 _APART = 1e-6
 

@@ -17,7 +17,7 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in
-from veriformer.conformance_tests.recognition.stacked_experts import computed_mixture
+from veriformer.conformance_tests.recognition.stacked_experts import outputs_of_stacks
 from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer, Sublayers
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
@@ -90,14 +90,15 @@ def mixtures_in(flow: Flow, sublayers: Sublayers, readings: Sequence[Layered]) -
 
 def _computed(flow: Flow, sublayers: Sublayers, router: LinearMap) -> Mixture | None:
     """Return the mixture of experts in stacks of parameters, whatever order its tokens are in; None without one."""
-    count = sublayers.maps.width_out(router)
-    found = computed_mixture(flow, router, count)
-    if found is None:
-        return None
+    count, rows = sublayers.maps.width_out(router), _rows(flow, router.input)
     path = common_path(router.names).rpartition(".")[0].rpartition(".")[0]
     layer = layer_in(common_path(router.names)) or 0
-    plain = Mixture((), router, path, layer, router.step, count, is_stacked=True, network=found.network)
-    return _judged(flow, plain, _Shares(found.shares, found.summed))
+    for summed, network, outputs in outputs_of_stacks(flow, router, count):
+        weights = _solved(flow.array(summed).reshape(rows.shape), outputs, np.ones(outputs.shape[:2], dtype=bool))
+        if weights is not None:
+            plain = Mixture((), router, path, layer, router.step, count, is_stacked=True, network=network)
+            return _judged(flow, plain, _Shares(weights, summed))
+    return None
 
 
 def _members(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> list[Layered]:
@@ -236,6 +237,9 @@ def _solved(summed: Array, outputs: Array, present: Array) -> Array | None:
         if own.size == 0 or own.size > row.size:
             return None
         weights[token, own] = np.linalg.lstsq(outputs[own, token].T, row, rcond=None)[0]
+        # What is no sum of them is refuted by the first rows.
+        if token == 0 and not agree(row, weights[token, own] @ outputs[own, token], unit_of(summed)):
+            return None
     made = np.einsum("nm,mne->ne", weights, outputs)
     return weights if agree(summed, made, unit_of(summed)) else None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.namespaces import broadcast, reshaped, shape_of, transposed
+from veriformer.adapters.matching.namespaces import broadcast, joined, part_of, reshaped, shape_of, transposed
 
 MASKS = {"(B, S)": (), "(B, L, S)": (1,)}
 """The shapes of such masks, each with the axes between samples and keys where a sample is one query."""
@@ -15,7 +15,7 @@ TAKING = ("scaled_dot_product_attention", "grouped_query_attention")
 WITH_HEADS = 4
 """The axes of an array in a layout with samples and heads."""
 _OF_POSITIONS = ("is_causal", "window", "bias")
-# With more logits than these, a sample has the one query alone that its mask is of.
+# With more logits than these, a sample has the one query alone that its mask is of, or there are several calls.
 _MOST_LOGITS = 1 << 22
 
 
@@ -23,24 +23,58 @@ _MOST_LOGITS = 1 << 22
 class ByQuery(Around):
     """A layout in which a call with a mask has a sample for each query of each head; another call is as it is.
 
-    Where the function `needs` a mask, a call without one is given one that hides nothing.
+    So is a call whose mask has no more axes than the function's. Where the function `needs` a mask, a call without one
+    is given one that hides nothing. `by_position`: whether the function always depends on the positions of queries.
     """
 
     axes: tuple[int, ...]
     needs: bool = False
+    by_position: bool = False
     rearranged_with: ClassVar[tuple[str, ...]] = ("mask",)
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
-        """Return what the function returns, for all queries; ValueError with what depends on a query's position."""
-        if arguments.get("mask") is None:
+        """Return what the function returns, for all queries; ValueError for a bias of heads that come one by one."""
+        mask = arguments.get("mask")
+        if mask is None:
             given = {"mask": self._all_visible(arguments)} if self.needs else {}
             return self.layout.call(inner, {**arguments, **given})
-        refuse_positions(arguments)
-        samples = Samples.of(arguments, one_head=self.layout.rank < WITH_HEADS)
-        result = self.layout.call(
-            inner, {**arguments, **samples.arrays, "mask": self._shaped(samples.rows_of(arguments["mask"]), samples)}
-        )
-        return samples.own_ones(result)
+        if self._is_small(mask):
+            return self.layout.call(inner, {**arguments, "mask": self._of_samples(mask, arguments)})
+        one_head, by_position = self.layout.rank < WITH_HEADS, self.by_position or _is_by_position(arguments)
+        if one_head and arguments.get("bias") is not None:
+            raise ValueError("a mask comes without a bias here, since each head is a call of its own")
+        samples = Samples.of(arguments, one_head=one_head, all_queries=by_position)
+        rows = samples.rows_of(mask)
+        if not by_position:
+            given = {**arguments, **samples.arrays, "mask": self._shaped(rows, samples)}
+            return samples.own_ones(self.layout.call(inner, given))
+        results = []
+        for part in samples.parts():
+            some = samples.only(part)
+            given = {**arguments, **some.arrays, "mask": self._shaped(part_of(rows, part), some)}
+            results.append(self.layout.call(inner, given))
+        return samples.own_ones(joined(results, 0) if len(results) > 1 else results[0])
+
+    def refuse_gradient(self, arguments: Arguments) -> None:
+        """Raise ValueError for a mask with a window, in which the other queries of a sample may see no key.
+
+        What is made of such a query is not looked at; its gradient, NaN times zero, would be in that of all keys.
+        """
+        mask = arguments.get("mask")
+        if mask is not None and arguments.get("window") is not None and not self._is_small(mask):
+            raise ValueError("gradients are taken with a mask or with a window here: each query is a sample of its own")
+
+    def _is_small(self, mask: Any) -> bool:
+        """Return whether a mask has no more axes than the function's."""
+        shape = shape_of(mask)
+        return len(shape) == WITH_HEADS and shape[1] == 1 and (bool(self.axes) or shape[2] == 1)
+
+    def _of_samples(self, mask: Any, arguments: Arguments) -> Any:
+        """Return a small mask with the axes that the function's has."""
+        (samples, _, rows, _), columns = shape_of(arguments["query"]), shape_of(arguments["key"])[2]
+        if not self.axes:
+            return broadcast(mask[:, 0, 0], (samples, columns))
+        return broadcast(mask[:, 0], (samples, rows, columns))
 
     def _shaped(self, mask: Any, samples: Samples) -> Any:
         """Return a mask of one row for each sample with the axes that the function's has."""
@@ -62,7 +96,8 @@ class Samples:
 
     `arrays` are its queries, keys and values. A sample has all queries, so that lengths and heads are those of the
     call, and the result of its own one is taken. Where that would be too many, or a layout has no samples but those of
-    each head, a sample has the queries of one head, or one query alone; `kept` says how many heads and queries it has.
+    each head, a sample has the queries of one head, or one query alone, but `all_queries` where positions count; `kept`
+    says how many heads and queries it has.
     """
 
     shape: tuple[int, int, int]
@@ -70,18 +105,30 @@ class Samples:
     kept: tuple[int, int]
 
     @classmethod
-    def of(cls, arguments: Arguments, *, one_head: bool = False) -> Samples:
-        """Return the samples of a call, of one head each if that is asked for."""
+    def of(cls, arguments: Arguments, *, one_head: bool = False, all_queries: bool = False) -> Samples:
+        """Return the samples of a call, of one head each, or with all queries, if that is asked for."""
         samples, heads, rows, width = shape_of(arguments["query"])
         columns = shape_of(arguments["key"])[2]
         kept = (1 if one_head else heads, rows)
-        if samples * heads * rows * kept[0] * rows * columns > _MOST_LOGITS:
+        if not all_queries and samples * heads * rows * kept[0] * rows * columns > _MOST_LOGITS:
             kept = (1, 1)
         apart = (heads // max(kept[0], 1), rows // max(kept[1], 1))
         query = reshaped(arguments["query"], (samples * apart[0] * apart[1], *kept, width))
         others = {name: _of_heads(arguments[name], heads, apart) for name in ("key", "value")}
+        if all_queries and arguments.get("bias") is not None:
+            others["bias"] = broadcast(arguments["bias"], (samples, heads, rows, columns))
         arrays = {name: _repeated(array, kept[0] * kept[1]) for name, array in {"query": query, **others}.items()}
         return cls((samples, heads, rows), arrays, kept)
+
+    def parts(self) -> list[slice]:
+        """Return the samples of each call, of which none has too many logits."""
+        count, heads, rows, _ = shape_of(self.arrays["query"])
+        step = max(_MOST_LOGITS // max(heads * rows * shape_of(self.arrays["key"])[2], 1), 1)
+        return [slice(first, first + step) for first in range(0, max(count, 1), step)]
+
+    def only(self, part: slice) -> Samples:
+        """Return some of the samples."""
+        return replace(self, arrays={name: part_of(array, part) for name, array in self.arrays.items()})
 
     def rows_of(self, mask: Any) -> Any:
         """Return the row of a mask that each sample has, (samples, S)."""
@@ -100,9 +147,13 @@ class Samples:
 
 
 def refuse_positions(arguments: Arguments) -> None:
-    """Raise ValueError for what depends on a query's position, which is lost where each is a sample."""
-    if any(arguments.get(name) not in (None, False) for name in _OF_POSITIONS):
+    """Raise ValueError for what depends on a query's position, which is lost where keys are put in another order."""
+    if _is_by_position(arguments):
         raise ValueError(f"the mask comes alone here, without {', '.join(_OF_POSITIONS)}")
+
+
+def _is_by_position(arguments: Arguments) -> bool:
+    return any(arguments.get(name) is not None and arguments[name] is not False for name in _OF_POSITIONS)
 
 
 def _repeated(array: Any, times: int) -> Any:

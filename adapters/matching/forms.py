@@ -111,6 +111,11 @@ class Adopted:
             self._function, {**dict(zip(self._record.positional, positional, strict=True)), **named}
         )
 
+    def refuse_gradient(self, arguments: Arguments) -> None:
+        """Raise ValueError for a call with these arguments whose gradients are not those of the operation."""
+        if isinstance(self._form.layout, Around):
+            self._form.layout.refuse_gradient(arguments)
+
     @property
     def form(self) -> Form:
         """How it is called."""

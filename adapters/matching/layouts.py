@@ -67,6 +67,11 @@ class Around:
         """The number of axes that the function is given."""
         return self.layout.rank
 
+    def refuse_gradient(self, arguments: Arguments) -> None:
+        """Raise ValueError where the gradients of a call are not those of the operation."""
+        if isinstance(self.layout, Around):
+            self.layout.refuse_gradient(arguments)
+
 
 @dataclass(frozen=True)
 class OfLengths(Around):
@@ -236,6 +241,7 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),
         Changed("(B, H, L, D), its result (B, L, H, D)", 4, names, _as_given, lambda array, _: _exchanged(array)),
         Changed("(B, H, L, D), its result (B, L, H·D)", 4, names, _as_given, _unflattened),
+        Changed("(B, L, H, D), its result (B, L, H·D)", 4, names, _exchanged, _unflattened),
         OneQuery(AsItIs(), "(B, H, D), one query", 3),
         OneQuery(OneByOne("", 3, names, 1), "(H, D), one query, without samples", 2),
     ]

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.matching import by_length, by_query, special, windows
+from veriformer.adapters.matching import by_length, by_query, padding_beside, special, windows
 from veriformer.adapters.matching.encodings import ADDED, KINDS, Encoding, by_name, encodings
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import ATTENTION, of_heads
+from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, OneByOne, of_heads
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_of, probe_with
 from veriformer.adapters.matching.sources import Taken
@@ -60,10 +60,18 @@ def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
         return _described(trials, form, form, _masked(probe))
     form = windows.with_window(trials, form, found, probe)
     masked = _with_any_mask(trials, form, found, probe)
-    if "mask" in masked.features or "mask" not in found.roles.values():
+    if "mask" in masked.features:
+        beside = padding_beside.with_padding(trials, masked, found, _masked(probe))
+        if beside is not masked or not padding_beside.takes_padding(masked, found):
+            return beside
+    if "mask" not in found.roles.values():
         return masked
-    masked = _with_any_mask(trials, form, found, of_equal_lengths(form, probe))
-    return limited_to_equal_lengths(masked) if "mask" in masked.features else form
+    equal = of_equal_lengths(form, probe)
+    of_equal = masked if "mask" in masked.features else _with_any_mask(trials, form, found, equal)
+    if "mask" not in of_equal.features:
+        return form
+    beside = padding_beside.with_padding(trials, of_equal, found, _masked(equal))
+    return masked if beside is masked else limited_to_equal_lengths(beside)
 
 
 def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
@@ -129,12 +137,14 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
 
 def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     """Return the form with a mask of fewer axes than the logits, or with lengths; the form itself where it has none."""
-    fixed = form.fixed_values.get(f"{form.operation}.is_causal")
-    if {"is_causal", "window", "bias"} & set(form.features) or fixed or form.operation not in by_query.TAKING:
+    if form.operation not in by_query.TAKING or not isinstance(form.layout, AsItIs | Changed | OneByOne):
         return form
+    always_causal = bool(form.fixed_values.get(f"{form.operation}.is_causal"))
+    by_position = always_causal or bool({"is_causal", "window", "bias"} & set(form.features))
+    lengths = () if by_position else by_length.forms_of(form, found, trials.framework)
     masked = _masked(probe)
     best, likest = form, 0.0
-    for one in (*_smaller_masks(form, found), *by_length.forms_of(form, found, trials.framework)):
+    for one in (*_smaller_masks(form, found, by_position=always_causal), *lengths):
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
             continue
@@ -146,12 +156,12 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     return best
 
 
-def _smaller_masks(form: Form, found: Taken) -> Iterator[Form]:
+def _smaller_masks(form: Form, found: Taken, *, by_position: bool) -> Iterator[Form]:
     for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
         for shape, axes in by_query.MASKS.items():
             for encoding in by_name(parameter):
                 one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
-                yield replace(one, layout=by_query.ByQuery(form.layout, axes))
+                yield replace(one, layout=by_query.ByQuery(form.layout, axes, by_position=by_position))
 
 
 def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:

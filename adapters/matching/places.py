@@ -10,7 +10,8 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import has_values, part_of, shape_of, stacked, transposed
 
-_FARTHEST = 20_000
+FARTHEST = 20_000
+"""The last position that is reached by a row in its place: more rows would be too many."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class ByPlace(Around):
         return stacked([part_of(self._moved(inner, arguments, one_each[b], positions[b]), 0) for b in samples])
 
     def _moved(self, inner: Inner, arguments: Arguments, x: Any, positions: np.ndarray) -> Any:
-        if positions.size and (positions.max() > _FARTHEST or positions.min() < 0):
-            raise ValueError(f"positions are the places of rows here, at most {_FARTHEST}")
+        if positions.size and (positions.max() > FARTHEST or positions.min() < 0):
+            raise ValueError(f"positions are the places of rows here, at most {FARTHEST}")
         rounds = _rounds(positions)
         if len(rounds) < 2:
             return self._in_places(inner, arguments, x, positions)

@@ -24,7 +24,7 @@ from veriformer.adapters.matching.probes import (
     probe_of,
     probe_of_sizes,
 )
-from veriformer.adapters.matching.sources import Taken, taken, with_matrices_turned
+from veriformer.adapters.matching.sources import Taken, needs_heads, taken, with_matrices_turned
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import says_causal, says_power_of_two, says_three_axes
 from veriformer.adapters.matching.trying import Trials
@@ -217,8 +217,12 @@ def _features(operation: str, found: Taken) -> tuple[str, ...]:
 
 
 def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[Layout]:
+    if operation == "attention_weights":
+        return [AsItIs("(B, H, L, D)", 4)]
     if operation in ATTENTION:
-        return of_heads(ATTENTION[operation]) if operation != "attention_weights" else [AsItIs("(B, H, L, D)", 4)]
+        # What must be told the number of heads has them side by side, and is right for one head in other layouts too.
+        layouts, told = of_heads(ATTENTION[operation]), needs_heads(found)
+        return sorted(layouts, key=lambda one: "H·D" not in one.words.partition(",")[2]) if told else layouts
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
         if special.takes_tables(found):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -113,9 +113,22 @@ def _with_padding(roles: dict[str, str], takings: Sequence[Taking], of_role: Map
     """Return roles with a mask of padding as the mask, where the operation has one and no parameter is it."""
     if "query" not in of_role or "mask" not in of_role or "mask" in roles.values():
         return roles
-    free = (one.name for one in takings if one.name not in roles)
-    name = next((one for one in free if folded(one) in _PADDING), None)
+    name = _padding_among(one.name for one in takings if one.name not in roles)
     return roles if name is None else {**roles, name: "mask"}
+
+
+def needs_heads(found: Taken) -> bool:
+    """Return whether every call must say how many heads there are."""
+    return any(folded(name) in _HEADS and name not in found.roles for name in found.needed)
+
+
+def padding_in(found: Taken) -> str | None:
+    """Return the parameter that is a mask of padding beside the mask, None where there is none."""
+    return _padding_among(name for name in found.sources if name not in found.roles and name not in found.needed)
+
+
+def _padding_among(names: Iterable[str]) -> str | None:
+    return next((one for one in names if folded(one) in _PADDING), None)
 
 
 def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:

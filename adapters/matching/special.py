@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import alibi, losses
-from veriformer.adapters.matching.forms import Form, Source
+from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import negated, shape_of
+from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument
 from veriformer.adapters.matching.sources import Taken
 from veriformer.spec.operations import OPERATIONS
@@ -161,7 +162,11 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
     cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
     table = next((names[one] for one in _COMPLEX if one in names), None)
     if cos is not None and sin is not None:
-        yield from _by_tables(form, cos, sin, framework)
+        places = next((name for name, role in found.roles.items() if role == "positions"), None)
+        if places is not None:
+            yield from _by_tables_and_places(form, cos, sin, places, framework)
+        if places is None or places not in found.needed:
+            yield from _by_tables(_without(form, places), cos, sin, framework)
     elif table is not None and framework.name in ("torch", "jax", "numpy"):
         yield _by_complex_table(form, table, framework)
     else:
@@ -182,6 +187,36 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
             }
             features = tuple(dict.fromkeys((*form.features, "base")))
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
+
+
+def _by_tables_and_places(
+    form: Form, cos: str, sin: str, places: str, framework: ArrayFramework
+) -> Iterator[Form]:
+    """Yield the forms of a rotation that looks up the positions of its rows in tables of all positions."""
+    for shape, axes in (("(B, L)", 2), ("(L,)", 1)):
+        given = replace(form, sources={**form.sources, places: partial(_places_of_rows, axes)})
+        for one in _by_tables(given, cos, sin, framework):
+            sources = {**one.sources, **{name: partial(_of_all_places, one.sources[name], framework) for name in (cos, sin)}}
+            yield replace(one, sources=sources, words=(*one.words, f"`{places}`: {shape}, places in them"))
+
+
+def _places_of_rows(axes: int, arguments: Arguments) -> Any:
+    positions = arguments["positions"]
+    return positions if len(shape_of(positions)) == axes else positions[None]
+
+
+def _of_all_places(table: Source, framework: ArrayFramework, arguments: Arguments) -> Any:
+    """Return a table of every position up to the last of a call; ValueError where that is too many."""
+    positions = framework.to_numpy(arguments["positions"])
+    if positions.size and (positions.max() > FARTHEST or positions.min() < 0):
+        raise ValueError(f"positions are places in a table here, at most {FARTHEST}")
+    rows = framework.from_numpy(np.arange(int(positions.max(initial=0)) + 1))
+    return table({**arguments, "positions": rows})
+
+
+def _without(form: Form, parameter: str | None) -> Form:
+    """Return the form in which a parameter is left out."""
+    return form if parameter is None else replace(form, sources={**form.sources, parameter: lambda _: LEFT_OUT})
 
 
 def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form:

@@ -16,7 +16,12 @@ from functools import cached_property
 import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.operations.softmax.bounds import Disturbed, disturbed, normaliser_error, weight_error
+from veriformer.conformance_tests.operations.softmax.bounds import (
+    Disturbed,
+    disturbed,
+    merged_normaliser_error,
+    weight_error,
+)
 from veriformer.conformance_tests.rounding.averages import Weights, wrong_averages
 from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.conformance_tests.rounding.representable import kept_exactly, rounding_of_multiple
@@ -300,4 +305,5 @@ class AttentionBound:
     def _shared(self) -> Array:
         """The relative error that the sum, the quotient and the normaliser give all of a row."""
         normaliser = np.abs(self._softmax.normaliser) + np.max(self._error, axis=-1, keepdims=True, initial=0.0)
-        return np.asarray(self._sum_error + normaliser_error(normaliser, self.precision))
+        merged = merged_normaliser_error(normaliser, self.terms.all_logits, self.precision)
+        return np.asarray(self._sum_error + merged)

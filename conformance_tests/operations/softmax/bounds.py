@@ -90,6 +90,18 @@ def normaliser_error(normaliser: Array, precision: Precision) -> Array:
     return np.asarray(np.expm1(np.minimum(precision.logarithm * np.abs(normaliser), _LARGEST_LOGARITHM)))
 
 
+def merged_normaliser_error(normaliser: Array, logits: Array, precision: Precision) -> Array:
+    """Return the relative error that a row's weights share when the logarithm is added up block by block.
+
+    λ ← log(e^λ + e^λ′), the λ′ of a block of keys, is rounded as often as there are blocks, each time in proportion to
+    what was added up so far, which lies between the smallest logit and the last λ: m u′ max(|λ|, max |z|), where m, see
+    `Precision.roundings`, is that of as many blocks as there are keys.
+    """
+    seen = np.where(np.isfinite(logits), np.abs(logits), 0.0)
+    largest = np.maximum(np.abs(normaliser), np.max(seen, axis=-1, keepdims=True, initial=0.0))
+    return normaliser_error(precision.roundings(logits.shape[-1]) * largest, precision)
+
+
 def softmax_bound(logits: Array, precision: Precision) -> Array:
     """Return the largest rounding error of a correct softmax, entry by entry.
 

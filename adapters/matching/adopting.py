@@ -13,6 +13,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching import backward_pairs, cached, training
+from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
@@ -174,7 +175,9 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
         return False
     if declared is not None:
         return True
-    return frameworks_used(function) in ((), ("numpy",)) and not is_of_another_interface(function, name)
+    if frameworks_used(function) not in ((), ("numpy",)) or is_of_another_interface(function, name):
+        return False
+    return answers_as_written(function, name)
 
 
 def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:

@@ -19,7 +19,7 @@ from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.losses import LENGTHS
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import reshaped, rows_at, shape_of, transposed
-from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.sources import Taken, needs_heads
 
 _SHAPES = {"(B,)": 1, "(B, L)": 2}
 _LENGTHS = "lengths of the visible keys"
@@ -31,6 +31,7 @@ class ByLength(Around):
 
     framework: ArrayFramework
     axes: int
+    all_queries: bool = False
     rearranged_with: ClassVar[tuple[str, ...]] = ("mask",)
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
@@ -39,17 +40,25 @@ class ByLength(Around):
         if mask is None:
             return self.layout.call(inner, arguments)
         refuse_positions(arguments)
-        samples = Samples.of(arguments, one_head=self.layout.rank < WITH_HEADS)
+        one_head = self.layout.rank < WITH_HEADS
+        samples = Samples.of(arguments, one_head=one_head, all_queries=self.all_queries)
         visible = self.framework.to_numpy(samples.rows_of(mask))
         count, columns = visible.shape
         order = np.argsort(~visible, axis=1, kind="stable") + np.arange(count)[:, None] * columns
         places = self.framework.from_numpy(order.reshape(-1).astype(np.int64))
-        changed = {**samples.arrays, **{name: _in_order(samples.arrays[name], places) for name in ("key", "value")}}
+        arrays = {**samples.arrays, **{name: _in_order(samples.arrays[name], places) for name in ("key", "value")}}
+        ordered = replace(samples, arrays=arrays)
         lengths = visible.sum(axis=1).astype(np.int64)
         rows = shape_of(samples.arrays["query"])[2]
         lengths = lengths if self.axes == 1 else np.repeat(lengths[:, None], rows, axis=1)
-        given = {name: value for name, value in {**arguments, **changed}.items() if name != "mask"}
-        return samples.own_ones(self.layout.call(inner, {**given, _LENGTHS: self.framework.from_numpy(lengths)}))
+
+        def of_part(part: slice) -> Any:
+            given = {
+                name: value for name, value in {**arguments, **ordered.only(part).arrays}.items() if name != "mask"
+            }
+            return self.layout.call(inner, {**given, _LENGTHS: self.framework.from_numpy(lengths[part])})
+
+        return ordered.own_ones(of_part)
 
 
 def _in_order(array: Any, places: Any) -> Any:
@@ -64,25 +73,39 @@ def parameter_of(found: Taken) -> str:
     return next((name for name in found.sources if name not in found.roles and folded(name) in LENGTHS), "")
 
 
-def with_all_keys(form: Form, found: Taken, framework: ArrayFramework) -> Form:
-    """Return the form in which lengths that must be given are those of all keys."""
+def with_all_keys(form: Form, found: Taken, framework: ArrayFramework) -> list[Form]:
+    """Return the forms in which lengths that must be given are those of all keys, of each sample or each head of it."""
     name = parameter_of(found)
     if not name or name not in found.needed:
-        return form
-    return replace(form, sources={**form.sources, name: partial(_given_or_all, framework, 1)})
+        return [form]
+    alike = replace(form, sources={**form.sources, name: partial(_given_or_all, framework, 1)})
+    if not needs_heads(found):
+        return [alike]
+    return [replace(form, sources={**form.sources, name: partial(_of_samples_or_all, framework)}), alike]
 
 
-def forms_of(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+def forms_of(form: Form, found: Taken, framework: ArrayFramework, *, all_queries: bool) -> Iterator[Form]:
     """Yield the forms in which the lengths stand for a mask."""
     name = parameter_of(found)
     for shape, axes in _SHAPES.items() if name else ():
+        plain = form.sources[name]
         source: Source = partial(_given_or_all, framework, axes) if name in found.needed else _given
-        layout = ByLength(form.layout, framework, axes)
+        if isinstance(plain, partial) and plain.func is _of_samples_or_all:
+            source = plain
+        layout = ByLength(form.layout, framework, axes, all_queries)
         yield replace(form, layout=layout).with_source(name, source, "mask", f"`{name}`: {shape}, the visible keys")
 
 
 def _given(arguments: Arguments) -> Any:
     return arguments.get(_LENGTHS, LEFT_OUT)
+
+
+def _of_samples_or_all(framework: ArrayFramework, arguments: Arguments) -> Any:
+    """Return the lengths of a function whose first axis has the heads of each sample."""
+    if _LENGTHS in arguments:
+        return arguments[_LENGTHS]
+    rows, columns = shape_of(arguments["query"])[0], shape_of(arguments["key"])[-2]
+    return framework.from_numpy(np.full((rows // max(arguments.get("num_heads", 1), 1),), columns, dtype=np.int64))
 
 
 def _given_or_all(framework: ArrayFramework, axes: int, arguments: Arguments) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ class ByQuery(Around):
     """A layout in which a call with a mask has a sample for each query of each head; another call is as it is.
 
     So is a call whose mask has no more axes than the function's. Where the function `needs` a mask, a call without one
-    is given one that hides nothing. `by_position`: whether the function always depends on the positions of queries.
+    is given one that hides nothing. `by_position`: whether the function needs all queries in each call.
     """
 
     axes: tuple[int, ...]
@@ -45,15 +46,13 @@ class ByQuery(Around):
             raise ValueError("a mask comes without a bias here, since each head is a call of its own")
         samples = Samples.of(arguments, one_head=one_head, all_queries=by_position)
         rows = samples.rows_of(mask)
-        if not by_position:
-            given = {**arguments, **samples.arrays, "mask": self._shaped(rows, samples)}
-            return samples.own_ones(self.layout.call(inner, given))
-        results = []
-        for part in samples.parts():
+
+        def of_part(part: slice) -> Any:
             some = samples.only(part)
             given = {**arguments, **some.arrays, "mask": self._shaped(part_of(rows, part), some)}
-            results.append(self.layout.call(inner, given))
-        return samples.own_ones(joined(results, 0) if len(results) > 1 else results[0])
+            return self.layout.call(inner, given)
+
+        return samples.own_ones(of_part)
 
     def refuse_gradient(self, arguments: Arguments) -> None:
         """Raise ValueError for a mask with a window, in which the other queries of a sample may see no key.
@@ -120,14 +119,18 @@ class Samples:
         arrays = {name: _repeated(array, kept[0] * kept[1]) for name, array in {"query": query, **others}.items()}
         return cls((samples, heads, rows), arrays, kept)
 
-    def parts(self) -> list[slice]:
+    def _parts(self) -> list[slice]:
         """Return the samples of each call, of which none has too many logits."""
         count, heads, rows, _ = shape_of(self.arrays["query"])
+        if self.kept == (1, 1):
+            return [slice(None)]
         step = max(_MOST_LOGITS // max(heads * rows * shape_of(self.arrays["key"])[2], 1), 1)
         return [slice(first, first + step) for first in range(0, max(count, 1), step)]
 
     def only(self, part: slice) -> Samples:
         """Return some of the samples."""
+        if part == slice(None):
+            return self
         return replace(self, arrays={name: part_of(array, part) for name, array in self.arrays.items()})
 
     def rows_of(self, mask: Any) -> Any:
@@ -136,8 +139,13 @@ class Samples:
         columns = shape_of(self.arrays["key"])[2]
         return reshaped(broadcast(mask, (*self.shape, columns)), (samples * heads * rows, columns))
 
-    def own_ones(self, result: Any) -> Any:
-        """Return the results, one of each sample: of the query of the head that the sample was made for."""
+    def own_ones(self, of_part: Callable[[slice], Any]) -> Any:
+        """Return the results, one of each sample: of the query of the head that the sample was made for.
+
+        `of_part` returns the results of some samples, which are all in one call where they are not too many.
+        """
+        results = [of_part(part) for part in self._parts()]
+        result = joined(results, 0) if len(results) > 1 else results[0]
         each, width = self.kept[0] * self.kept[1], shape_of(result)[-1]
         count = shape_of(result)[0] // max(each, 1)
         square = transposed(reshaped(result, (count, each, each, width)), (1, 2, 0, 3))

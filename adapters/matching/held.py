@@ -7,7 +7,7 @@ from typing import Any
 
 from veriformer.adapters.matching.namespaces import chosen, shape_of, transposed
 
-NAMES = ("params", "parameters", "weights", "theta", "prm", "param")
+NAMES = ("params", "parameters", "weights", "theta", "prm", "prms", "param", "p", "wts")
 """What such an argument is called."""
 
 

@@ -140,11 +140,13 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     if form.operation not in by_query.TAKING or not isinstance(form.layout, AsItIs | Changed | OneByOne):
         return form
     always_causal = bool(form.fixed_values.get(f"{form.operation}.is_causal"))
-    by_position = always_causal or bool({"is_causal", "window", "bias"} & set(form.features))
-    lengths = () if by_position else by_length.forms_of(form, found, trials.framework)
+    sizes = lengths_of(probe)
+    # What takes as many keys as queries has no single one.
+    whole = always_causal or sizes["L"] == sizes["S"]
+    lengths = () if always_causal else by_length.forms_of(form, found, trials.framework, all_queries=whole)
     masked = _masked(probe)
     best, likest = form, 0.0
-    for one in (*_smaller_masks(form, found, by_position=always_causal), *lengths):
+    for one in (*_smaller_masks(form, found, by_position=whole), *lengths):
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
             continue

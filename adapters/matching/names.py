@@ -35,6 +35,7 @@ NEUTRAL: Mapping[str, Any] = {
     "istraining": False,
     "train": False,
     "deterministic": True,
+    **dict.fromkeys(("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef"), 0.0),
 }
 
 

@@ -190,10 +190,10 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
-    if operation in ATTENTION:
-        form = by_length.with_all_keys(form, found, framework)
+    whole = by_length.with_all_keys(form, found, framework) if operation in ATTENTION else [form]
+    form = whole[0]
     forms = [
-        *(chunks.forms(form, found) if operation in ATTENTION else [form]),
+        *(one for each in whole for one in (chunks.forms(each, found) if operation in ATTENTION else [each])),
         *masks.with_whole_masks(form, found),
         *special.exchanged(form, found),
     ]
@@ -220,9 +220,9 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
     if operation == "attention_weights":
         return [AsItIs("(B, H, L, D)", 4)]
     if operation in ATTENTION:
-        # What must be told the number of heads has them side by side, and is right for one head in other layouts too.
+        # What must be told the number of heads has them in another axis, and is right for one head in other layouts.
         layouts, told = of_heads(ATTENTION[operation]), needs_heads(found)
-        return sorted(layouts, key=lambda one: "H·D" not in one.words.partition(",")[2]) if told else layouts
+        return sorted(layouts, key=lambda one: "·" not in one.words.partition(", its")[0]) if told else layouts
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
         if special.takes_tables(found):

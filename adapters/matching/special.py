@@ -13,8 +13,8 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import alibi, losses
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import folded
-from veriformer.adapters.matching.namespaces import negated, shape_of
+from veriformer.adapters.matching.names import folded, is_called
+from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument
 from veriformer.adapters.matching.sources import Taken
@@ -162,7 +162,7 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
     cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
     table = next((names[one] for one in _COMPLEX if one in names), None)
     if cos is not None and sin is not None:
-        places = next((name for name, role in found.roles.items() if role == "positions"), None)
+        places = _named_places(found)
         if places is not None:
             yield from _by_tables_and_places(form, cos, sin, places, framework)
         if places is None or places not in found.needed:
@@ -171,6 +171,16 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
         yield _by_complex_table(form, table, framework)
     else:
         yield form
+        places = _named_places(found)
+        if places is not None:
+            words = (*form.words, f"`{places}`: (B, L)")
+            yield replace(form, sources={**form.sources, places: _places_of_samples}, words=words)
+
+
+def _named_places(found: Taken) -> str | None:
+    """Return the parameter that is called as positions are."""
+    record = OPERATIONS["rotary_embedding"].parameter("positions")
+    return next((name for name, role in found.roles.items() if role == "positions" and is_called(name, record)), None)
 
 
 def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Iterator[Form]:
@@ -189,20 +199,27 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
 
 
-def _by_tables_and_places(
-    form: Form, cos: str, sin: str, places: str, framework: ArrayFramework
-) -> Iterator[Form]:
+def _by_tables_and_places(form: Form, cos: str, sin: str, places: str, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a rotation that looks up the positions of its rows in tables of all positions."""
     for shape, axes in (("(B, L)", 2), ("(L,)", 1)):
         given = replace(form, sources={**form.sources, places: partial(_places_of_rows, axes)})
         for one in _by_tables(given, cos, sin, framework):
-            sources = {**one.sources, **{name: partial(_of_all_places, one.sources[name], framework) for name in (cos, sin)}}
-            yield replace(one, sources=sources, words=(*one.words, f"`{places}`: {shape}, places in them"))
+            tables = {name: partial(_of_all_places, one.sources[name], framework) for name in (cos, sin)}
+            yield replace(
+                one, sources={**one.sources, **tables}, words=(*one.words, f"`{places}`: {shape}, places in them")
+            )
 
 
 def _places_of_rows(axes: int, arguments: Arguments) -> Any:
     positions = arguments["positions"]
     return positions if len(shape_of(positions)) == axes else positions[None]
+
+
+def _places_of_samples(arguments: Arguments) -> Any:
+    """Return the positions of each sample, which may be those of all."""
+    positions, samples = arguments["positions"], shape_of(arguments["x"])[0]
+    shape = shape_of(positions)
+    return positions if len(shape) == 2 else broadcast(positions, (samples, *shape))
 
 
 def _of_all_places(table: Source, framework: ArrayFramework, arguments: Arguments) -> Any:

@@ -24,9 +24,15 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     name = next((name for name, role in found.roles.items() if role == "window"), "")
     if not name or "window" in form.features:
         return form
-    if not form.fixed_values.get(f"{form.operation}.is_causal"):
-        words = (f"`{name}` so wide that it hides nothing",) if _is_given(form, name, probe) else ()
-        return replace(form, words=(*form.words, *words))
+    flag = next((one for one, role in found.roles.items() if role == "is_causal"), "")
+    is_fixed = bool(form.fixed_values.get(f"{form.operation}.is_causal"))
+    if flag and not is_fixed and (found.defaults.get(flag) is True or name in found.needed):
+        # Windows of other kinds, to both sides, have other widths: the causal ones are judged.
+        always = _always_causal(form, flag)
+        windowed = with_window(trials, always, found, probe.with_argument("is_causal", True))
+        return windowed if "window" in windowed.features else _not_given(form, name, probe)
+    if not is_fixed:
+        return _not_given(form, name, probe)
     one = form.with_source(name, _left(form.sources[name]), "window", f"`{name}`: the keys to the left")
     result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))
     # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
@@ -36,6 +42,22 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         # It is called a window, and hides nothing however narrow it is.
         return one
     return replace(form, words=(*form.words, f"`{name}` so wide that it hides nothing: it fits no known window"))
+
+
+def _not_given(form: Form, name: str, probe: Probe) -> Form:
+    words = (f"`{name}` so wide that it hides nothing",) if _is_given(form, name, probe) else ()
+    return replace(form, words=(*form.words, *words))
+
+
+def _always_causal(form: Form, flag: str) -> Form:
+    """Return the form that is called with its causal flag alone."""
+    key = f"{form.operation}.is_causal"
+    return replace(
+        form,
+        sources={**form.sources, flag: lambda _: True},
+        fixed_values={**form.fixed_values, key: True},
+        words=(*form.words, f"always called with {flag}=True"),
+    )
 
 
 def _is_given(form: Form, name: str, probe: Probe) -> bool:

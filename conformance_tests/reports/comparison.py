@@ -18,11 +18,11 @@ _UNKNOWN = "–"
 
 
 def side_by_side(reports: Sequence[Report]) -> Table:
-    """Return a table with a row for each operation and a column for each implementation."""
+    """Return a table with a row for each operation that one of them has, and a column for each implementation."""
     table = _table("operation", reports)
     for operation in OPERATIONS:
         cells = [short_tally(_results_of(report, operation)) for report in reports]
-        if any(cells):
+        if any(cell not in ("", _NOT_DECLARED) for cell in cells):
             table.add_row(operation, *cells)
     return table
 

@@ -41,7 +41,8 @@ SINUSOIDAL_POSITIONS = Operation(
         "sinusoidalencoding sinusoidalembedding sinusoidalembeddings positionalencodings sinusoidalpe "
         "sinusoidal posencoding posenc pe sinusoids positionembedding positionalembedding "
         "sinusoidalpositionembedding sinusoidalpositionembeddings sinusoidtable sinusoidencoding "
-        "sinusoidencodingtable sinpe fixedpositions sinusoidalpositionencoding sincos sinusoid"
+        "sinusoidencodingtable sinusoidaltable sinusoidalpositiontable positionaltable "
+        "sinpe fixedpositions sinusoidalpositionencoding sincos sinusoid"
     ),
 )
 

@@ -155,9 +155,13 @@ def softcap_order(asking: Asking) -> Answer:
 
 def empty_row(asking: Asking) -> Answer:
     """Ask with rows of which the mask hides every key."""
-    if not asking.has("mask"):
+    if asking.has("mask"):
+        inputs = asking.attention(3, 4, mask="empty_rows", mask_shape="lengths")
+    elif asking.has("is_causal") and asking.subject.conventions["causal_alignment"] == "bottom_right":
+        # Of more queries than keys the first see none.
+        inputs = asking.attention(5, 3, is_causal=True)
+    else:
         return asking.unasked("mask")
-    inputs = asking.attention(3, 4, mask="empty_rows", mask_shape="lengths")
     if OPERATIONS[asking.operation].forward:
         return _empty_row_of_gradients(asking, inputs)
     return asking.compared([inputs], empty_rows=True)

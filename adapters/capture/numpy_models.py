@@ -214,8 +214,25 @@ def _copied(model: Any) -> Any:
     """Return a copy of a model, so that nothing that a pass does reaches the user's; modules are not copied."""
     memory: dict[int, Any] = {}
     for leaf in _others(model, set()):
-        memory[id(leaf)] = leaf
+        memory[id(leaf)] = leaf if isinstance(leaf, ModuleType) else _copied_mapping(leaf, memory)
     return copy.deepcopy(model, memory)
+
+
+def _copied_mapping(mapping: dict[Any, Any], memory: dict[int, Any]) -> Any:
+    """Return a copy of a dictionary whose class answers for no attribute that it does not hold."""
+    made = type(mapping).__new__(type(mapping))
+    memory[id(mapping)] = made
+    dict.update(made, {key: copy.deepcopy(value, memory) for key, value in mapping.items()})
+    return made
+
+
+def _cannot_be_copied(node: Any) -> bool:
+    """Return whether a dictionary looks up what Python asks it for, as attributes, among its keys."""
+    try:
+        getattr(node, "__deepcopy__", None)
+    except Exception:
+        return isinstance(node, dict)
+    return False
 
 
 def _others(node: Any, seen: set[int]) -> Iterator[Any]:
@@ -223,7 +240,7 @@ def _others(node: Any, seen: set[int]) -> Iterator[Any]:
     if id(node) in seen:
         return
     seen.add(id(node))
-    if isinstance(node, ModuleType):
+    if isinstance(node, ModuleType) or _cannot_be_copied(node):
         yield node
     for _, member in _members(node):
         yield from _others(member, seen)

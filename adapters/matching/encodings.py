@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from veriformer.adapters.matching.namespaces import broadcast, chosen, negated, shape_of
@@ -41,18 +41,33 @@ KINDS = (
 )
 
 
-def by_name(parameter: str) -> Sequence[Encoding]:
+_OF_HIDDEN = (HIDDEN, KINDS[-1].words)
+
+
+def by_name(parameter: str, hides: bool | None) -> Sequence[Encoding]:
     """Return the kinds of masks, the one first that a parameter's name says: what is called padding is hidden.
 
-    Values decide; the name does where a wrong function makes them alike.
+    Values decide; the name does where a wrong function makes them alike. `hides`: see `encodings`.
     """
-    hides = "pad" in parameter.lower()
-    return sorted(KINDS, key=lambda one: one.words != HIDDEN) if hides else KINDS
+    kinds = _said(hides)
+    return sorted(kinds, key=lambda one: not one.words.startswith(HIDDEN)) if "pad" in parameter.lower() else kinds
 
 
-def encodings() -> list[Encoding]:
-    """Return the kinds of masks, as they are given and then whole: with all axes of the logits."""
-    return [*KINDS, *(Encoding(one.words, _of_whole(one)) for one in KINDS)]
+def encodings(hides: bool | None) -> list[Encoding]:
+    """Return the kinds of masks, as they are given and then whole: with all axes of the logits.
+
+    Where documentation says whether what is True `hides`, the opposite is a mistake.
+    """
+    kinds = _said(hides)
+    return [*kinds, *(Encoding(one.words, _of_whole(one)) for one in kinds)]
+
+
+def _said(hides: bool | None) -> Sequence[Encoding]:
+    """Return the kinds of masks that documentation does not contradict, with what it says in their words."""
+    if hides is None:
+        return KINDS
+    kept = [one for one in KINDS if one.words != ADDED and (one.words in _OF_HIDDEN) == hides]
+    return [replace(one, words=f"{one.words}, as documented") for one in kept]
 
 
 def _of_whole(encoding: Encoding) -> Callable[[Any, Any], Any]:

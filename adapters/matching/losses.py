@@ -91,6 +91,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     if "targets" in found.missing:
         if "logits" in roles and len(found.needed) <= 1:
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
+            yield replace(form, features=(), after=_less_target, words=("its result less the logit of the target",))
         return
     form = _with_all_counted(form, found)
     logits = roles.get("logits", "")
@@ -108,6 +109,14 @@ def _loss_of(log_probabilities: Any, arguments: Arguments) -> Any:
     if shape_of(log_probabilities) != shape_of(arguments["logits"]):
         raise ValueError("the result has another shape than the logits")
     return -mean_of(picked(log_probabilities, arguments["targets"]))
+
+
+def _less_target(log_sums: Any, arguments: Arguments) -> Any:
+    """Return the loss of what a log-sum-exp returned."""
+    picked_ones = picked(arguments["logits"], arguments["targets"])
+    if size_of(shape_of(log_sums)) != size_of(shape_of(picked_ones)):
+        raise ValueError("the result has no number for each row of logits")
+    return mean_of(reshaped(log_sums, shape_of(picked_ones)) - picked_ones)
 
 
 def is_weighing(name: str) -> bool:

@@ -16,6 +16,7 @@ from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, One
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_of, probe_with
 from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.texts import says_hidden
 from veriformer.adapters.matching.trying import Trials
 
 # PyTorch's own attention is called so, and takes a boolean mask as well as one that is added.
@@ -116,7 +117,7 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form
     """Return the form with a mask that has the axes of the logits; the form itself where none is understood."""
     masked = _masked(probe)
     best, likest = form, 0.0
-    for encoding in encodings():
+    for encoding in encodings(says_hidden(trials.function, parameter)):
         one = _encoded(form, parameter, encoding.of, encoding.words)
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
@@ -146,7 +147,7 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     lengths = () if always_causal else by_length.forms_of(form, found, trials.framework, all_queries=whole)
     masked = _masked(probe)
     best, likest = form, 0.0
-    for one in (*_smaller_masks(form, found, by_position=whole), *lengths):
+    for one in (*_smaller_masks(trials, form, found, by_position=whole), *lengths):
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
             continue
@@ -158,10 +159,10 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     return best
 
 
-def _smaller_masks(form: Form, found: Taken, *, by_position: bool) -> Iterator[Form]:
+def _smaller_masks(trials: Trials, form: Form, found: Taken, *, by_position: bool) -> Iterator[Form]:
     for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
         for shape, axes in by_query.MASKS.items():
-            for encoding in by_name(parameter):
+            for encoding in by_name(parameter, says_hidden(trials.function, parameter)):
                 one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
                 yield replace(one, layout=by_query.ByQuery(form.layout, axes, by_position=by_position))
 

@@ -17,6 +17,7 @@ from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import Taken, padding_in
+from veriformer.adapters.matching.texts import says_hidden
 from veriformer.adapters.matching.trying import Trials
 
 _VISIBLE = "keys that are no padding"
@@ -70,7 +71,7 @@ def with_padding(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
     mask[1:samples, :, :, 1] = False
     masked = probe.with_argument("mask", mask)
     best, likest = form, 0.0
-    for one in _forms(form, name, trials.framework):
+    for one in _forms(trials, form, name):
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
             continue
@@ -82,10 +83,10 @@ def with_padding(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
     return best
 
 
-def _forms(form: Form, name: str, framework: ArrayFramework) -> Iterator[Form]:
+def _forms(trials: Trials, form: Form, name: str) -> Iterator[Form]:
     for shape, axes in _SHAPES.items():
-        for encoding in by_name(name):
-            given = replace(form, layout=PaddingBeside(form.layout, framework))
+        for encoding in by_name(name, says_hidden(trials.function, name)):
+            given = replace(form, layout=PaddingBeside(form.layout, trials.framework))
             yield given.with_source(name, _source(encoding, axes), "mask", f"`{name}`: {shape}, {encoding.words}")
 
 

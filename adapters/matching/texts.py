@@ -14,6 +14,12 @@ from veriformer.adapters.matching.names import words_of
 _OUTER = frozenset("b batch batchsize bs n t time l len length seq seqlen sequence s tokens positions".split())  # noqa: SIM905
 _LAST = frozenset("c d e channels channel features feature dim dmodel hidden hiddensize embed embeddim width".split())  # noqa: SIM905
 _FEWEST = 3
+_AFTER_TRUE = re.compile(r"\b(?:True|1(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
+_HIDES = re.compile(
+    r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?)\b", re.I
+)
+_SHOWS = re.compile(r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen)\b", re.I)
+_NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
@@ -41,6 +47,33 @@ def says_causal(function: Callable[..., Any]) -> bool:
     return any(_CAUSAL & one and not _PERHAPS & one for one in words) and not any(
         _CAUSAL & one and _PERHAPS & one for one in words
     )
+
+
+def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
+    """Return whether documentation says that True, or 1, in a mask hides; None where it says nothing, or not plainly.
+
+    It is what stands after True or 1 behind the parameter's name: "mask: True = hide", "pad: 1 for real tokens".
+    """
+    documented = inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
+    names = "|".join(re.escape(one) for one in _parameters(function))
+    parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(])", documented) if names else []
+    said = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == parameter]
+    found = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _hides(words: str) -> bool | None:
+    hides, shows = bool(_HIDES.search(words)), bool(_SHOWS.search(words))
+    if hides == shows or _NOT.search(words):
+        return None
+    return hides
 
 
 def says_power_of_two(function: Callable[..., Any]) -> bool:

@@ -42,6 +42,18 @@ def attention_words(flow: Flow, reading: AttentionReading, batch: int) -> Iterat
     if reading.query.rotation is not None:
         yield describe_rotation(reading.query.rotation)
     yield from _projected(reading)
+    yield from _latents(flow, reading)
+
+
+def _latents(flow: Flow, reading: AttentionReading) -> Iterator[str]:
+    """Yield the widths of the latents that heads are projected from."""
+    widths: dict[int, list[str]] = {}
+    for role in _ROLES:
+        narrowed = [one for one in getattr(reading.sublayer, role) if reading.sublayer.narrowing.get(one)]
+        for one in narrowed:
+            widths.setdefault(flow.shape(one.input)[-1], []).append(role)
+    for width, roles in widths.items():
+        yield f"{' and '.join(dict.fromkeys(roles))} from a latent of {width}"
 
 
 def _visible(flow: Flow, setting: Setting) -> str:

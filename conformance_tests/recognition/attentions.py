@@ -10,6 +10,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.core import Heads, Setting, fits, settings_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import Merge, grouped, merge_of
+from veriformer.conformance_tests.recognition.joined_operands import read_joined
 from veriformer.conformance_tests.recognition.maps import canonical_factors, factors
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
 from veriformer.conformance_tests.recognition.sites import Site
@@ -108,6 +109,10 @@ def _operand(flow: Flow, sublayer: AttentionSublayer, role: str) -> Operand:
         ]
         return _side_by_side(parts)
     array = np.concatenate([getattr(site, role) for site in sites], axis=1)
+    if len(sites) == 1:
+        joined = read_joined(flow, maps, array, getattr(sites[0], f"{role}_value"))
+        if joined is not None:
+            return joined
     return read_operand(flow, maps[0], array, getattr(sites[0], f"{role}_value"))
 
 

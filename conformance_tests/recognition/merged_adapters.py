@@ -6,7 +6,7 @@ is compared with the product of the matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
 from veriformer.conformance_tests.recognition.networks import matrix_of
+from veriformer.conformance_tests.recognition.rewriting import with_steps
 
 _ATTRIBUTES = {"factors": (0, 1), "parallel": ((), ())}
 
@@ -38,7 +39,7 @@ def with_merged_adapters(trace: Trace) -> Trace:
     found = [one for index, step in enumerate(trace.steps) if (one := _adapted(flow, maps, index, step)) is not None]
     if not found:
         return trace
-    values, replaced = list(trace.values), {}
+    values, replaced = list(trace.values), dict[int, tuple[Step, Step]]()
     for one in found:
         step, base = trace.steps[one.step], one.base
         values.append(Value(one.matrix, "step"))
@@ -49,26 +50,7 @@ def with_merged_adapters(trace: Trace) -> Trace:
             step, operation="adapted", kind=Kind.CONTRACTION, operands=operands, attributes={**_ATTRIBUTES, **axes}
         )
         replaced[one.step] = (made, product)
-    behind = {index for one in found for index in flow.between(one.input, trace.steps[one.step].results[0])}
-    lost = _lost(trace, behind - set(replaced), replaced)
-    steps = [each for index in range(len(trace.steps)) if index not in lost for each in _of(trace, index, replaced)]
-    return replace(trace, values=tuple(values), steps=tuple(steps))
-
-
-def _of(trace: Trace, index: int, replaced: dict[int, tuple[Step, Step]]) -> Sequence[Step]:
-    return replaced.get(index, (trace.steps[index],))
-
-
-def _lost(trace: Trace, behind: set[int], replaced: dict[int, tuple[Step, Step]]) -> set[int]:
-    """Return the steps behind sums that nothing reads any longer."""
-    lost: set[int] = set()
-    read = set(trace.outputs)
-    for index in reversed(range(len(trace.steps))):
-        if index in behind and read.isdisjoint(trace.steps[index].results):
-            lost.add(index)
-            continue
-        read.update(operand for step in _of(trace, index, replaced) for operand in step.operands)
-    return lost
+    return with_steps(flow, values, replaced, {one.step: (one.input,) for one in found})
 
 
 def _adapted(flow: Flow, maps: Maps, index: int, step: Step) -> _Adapted | None:

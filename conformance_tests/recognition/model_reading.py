@@ -36,15 +36,18 @@ from veriformer.conformance_tests.recognition.sublayers import (
     Sublayer,
     Sublayers,
     each_inside,
+    narrowed_maps,
 )
 from veriformer.conformance_tests.recognition.subtractions import with_sums
+from veriformer.conformance_tests.recognition.summed_products import with_wider_products
 
 
 class ModelReading:
     """The reading of one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = with_merged_adapters(with_whole_products(with_sums(with_each_once(without_shapes(trace)))))
+        sums = with_sums(with_each_once(without_shapes(trace)))
+        self.trace = with_merged_adapters(with_whole_products(with_wider_products(sums)))
         self.flow = Flow(self.trace)
         self.maps = Maps(self.flow)
         self.reader = Reader(self.flow, self.maps, find_sites(self.flow, self.maps, self.batch))
@@ -231,14 +234,15 @@ class ModelReading:
 
     @cached_property
     def other_norms(self) -> tuple[Norm, ...]:
-        """The norms of what maps read that are of no sublayer that was read, and no end.
+        """The norms of what maps read that are before no sublayer that was read, and no end.
 
-        Such a map is a router whose experts are no sublayers, or one of something that was not recognised. What has
-        neither gain nor shift may be a standardised input.
+        Such a map projects heads from a latent inside of an attention, is a router whose experts are no sublayers, or
+        of something that was not recognised. What has neither gain nor shift may be a standardised input.
         """
         read = [one for one in self.layered if one.attention is not None or one.network is not None]
         known = {map_.step for one in read for map_ in _maps_of(one.place.sublayer)} | {one.step for one in self.ends}
-        maps = (one for one in self.maps.linear if one.step not in known)
+        maps = [one for one in self.maps.linear if one.step not in known]
+        maps += [map_ for one in read for map_ in narrowed_maps(one.place.sublayer)]
         norms = {one.value: one for one in (self.reader.read(map_.input) for map_ in maps) if isinstance(one, Norm)}
         learned = (one for one in norms.values() if one.gain is not None or one.shift is not None)
         return tuple(one for one in learned if one.kind != "norm" or one.mistake is not None)

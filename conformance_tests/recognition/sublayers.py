@@ -214,6 +214,12 @@ class Sublayers:
         return users <= {outer.step, inner.step}
 
 
+def narrowed_maps(sublayer: Sublayer) -> Iterator[LinearMap]:
+    """Yield the maps of an attention that read a latent: what another map of it has narrowed."""
+    if isinstance(sublayer, AttentionSublayer):
+        yield from (one for one, before in sublayer.narrowing.items() if before)
+
+
 def _attended(expression: Expression) -> Iterator[Site]:
     """Yield the attentions in an expression that no linear map has read yet."""
     for one in each_inside(expression, lambda one: isinstance(one, Attended | Output | Sum | Norm)):

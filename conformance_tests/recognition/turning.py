@@ -133,6 +133,9 @@ def partners(before: Array, after: Array) -> tuple[int, ...] | None:
     """
     if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES:
         return None
+    if before.shape[2] < 2:
+        # The first position is not turned, so that it tells nothing.
+        return None
     width = changed_width(before, after)
     x = np.moveaxis(before[..., :width], 2, 0).reshape(before.shape[2], -1, width)[1:]
     y = np.moveaxis(after[..., :width], 2, 0).reshape(before.shape[2], -1, width)[1:]

@@ -56,8 +56,8 @@ CROSS_ENTROPY = Operation(
     source="Goodfellow, Bengio & Courville 2016, section 6.2.2.3; Szegedy et al. 2016, section 7 (smoothing)",
     place=16,
     also_called=(
-        "crossentropy crossentropyloss celoss xent ce nllloss loss logsoftmax softmaxcrossentropy tokenloss lmloss "
-        "crossent seqloss xentropy nll xentloss tokencrossentropy sparsecrossentropy cel "
+        "crossentropy crossentropyloss celoss xent ce nllloss loss logsoftmax logsumexp softmaxcrossentropy tokenloss "
+        "lmloss crossent seqloss xentropy nll xentloss tokencrossentropy sparsecrossentropy cel "
         "languagemodelloss sequenceloss softmaxxent labelsmoothedcrossentropy maskedcrossentropy "
         "crossentropywithlogits sparsecategoricalcrossentropy labelsmoothing smoothedcrossentropy "
         "labelsmoothingloss"

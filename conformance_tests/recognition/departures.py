@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.expressions import Activated, Atte
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
@@ -178,12 +179,21 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
         maps = model.sublayers.nearest_maps(site.query_value)
         if site.output_value in inside or not maps or not model.readings or _is_part_of_more(model, site):
             continue
+        if any(_is_of_experts(model, site, mixture) for mixture in model.mixtures):
+            continue
         if _goes_into_stream(model, site, maps[0]):
             path = path_of_maps(model.flow, [*maps, *model.sublayers.nearest_maps(site.value_value)])
             path = path if len(maps) > 1 or "." not in path else path.rpartition(".")[0]
             sentence = "the heads' outputs go into the stream without an output projection"
             item = Suspicion("attention_output", site.steps[-1], sentence, (suspected("out_proj_missing"),))
             yield departure(model, path, layer_in(path), "self_attention", item)
+
+
+def _is_of_experts(model: ModelReading, site: Site, mixture: Mixture) -> bool:
+    """Return whether what looks like an attention is a mixture: matrices that were chosen by scores, times rows."""
+    after = {mixture.summed} if mixture.summed is not None else set()
+    behind = {one for value in after for one in model.flow.ancestors(value)}
+    return site.output_value in behind and site.output_value in model.flow.descendants(mixture.router.output)
 
 
 def _is_part_of_more(model: ModelReading, site: Site) -> bool:

@@ -181,10 +181,10 @@ def _judged(flow: Flow, plain: Mixture, found: _Shares) -> Mixture:
         factor = _factor(found.shares, expected, unit)
         if factor is not None:
             times = "" if abs(factor - 1.0) <= 1e-6 else f", times {factor:.4g}"
-            wrong = _wrong_choice(scores, sent, path) if by is None else None
+            wrong = _wrong_choice(flow, router, found.summed, scores, sent, path) if by is None else None
             scheme = f"top {chosen} of {count}{by}, {words}{times}" if by is not None else ""
             return replace(plain, chosen=chosen, scheme=scheme, mistake=wrong, summed=found.summed)
-    mistake = _mistake(found, scores, sent, unit, path, flow) or _lost(found, scores, sent, unit, path, flow)
+    mistake = _mistake(found, scores, sent, unit, path, flow, router) or _lost(found, scores, sent, unit, path, flow)
     return replace(plain, chosen=chosen, mistake=mistake, summed=found.summed)
 
 
@@ -290,17 +290,21 @@ def _choices(flow: Flow, router: LinearMap, summed: int, scores: Array) -> Itera
                 yield from ((values + vector.ravel(), True) for values in every)
 
 
-def _within_groups(values: Array, chosen: int) -> Iterator[tuple[Array, str]]:
-    """Yield the numbers with those of all but the best groups of experts hidden, as DeepSeek's routers do."""
+def _within_groups(values: Array, chosen: int, *, best: bool = True) -> Iterator[tuple[Array, str]]:
+    """Yield the numbers with those of all but the best groups of experts hidden, as DeepSeek's routers do.
+
+    Where the groups are not the `best`, these are the hidden ones.
+    """
     tokens, count = values.shape
     for groups in (one for one in range(2, count) if count % one == 0):
         grouped = values.reshape(tokens, groups, -1)
         ranked = np.sort(grouped, axis=-1)[..., ::-1]
-        for best in (ranked[..., :2].sum(axis=-1), ranked[..., 0]):
+        for by_group in (ranked[..., :2].sum(axis=-1), ranked[..., 0]):
             for kept in range(1, groups):
-                if kept * (count // groups) >= chosen:
-                    least = np.sort(best, axis=1)[:, -kept][:, None]
-                    hidden = np.where((best >= least)[..., None], grouped, -np.inf)
+                shown = kept if best else groups - kept
+                if shown * (count // groups) >= chosen:
+                    least = np.sort(by_group, axis=1)[:, -kept][:, None]
+                    hidden = np.where(((by_group >= least) == best)[..., None], grouped, -np.inf)
                     yield hidden.reshape(tokens, count), f"{kept} of {groups} groups"
 
 
@@ -311,18 +315,28 @@ def _are_largest(values: Array, sent: Array) -> bool:
     return bool((least >= most).all() and np.isfinite(least).all())
 
 
-def _wrong_choice(scores: Array, sent: Array, path: str) -> Suspicion | None:
-    """Return the mistake in what is chosen: the experts of the lowest scores. Other choices are not judged."""
-    if not _are_largest(-scores, sent):
-        return None
-    sentence = "each token is sent to the experts with the lowest scores"
-    return Suspicion("other", 0, sentence, (suspected("moe_lowest_chosen", sentence=sentence),), path)
+def _wrong_choice(
+    flow: Flow, router: LinearMap, summed: int, scores: Array, sent: Array, path: str
+) -> Suspicion | None:
+    """Return the mistake in what is chosen: the lowest scores, or all but the best groups. No other one is judged."""
+    if _are_largest(-scores, sent):
+        sentence = "each token is sent to the experts with the lowest scores"
+        return Suspicion("other", 0, sentence, (suspected("moe_lowest_chosen", sentence=sentence),), path)
+    chosen = int(sent.sum(axis=1)[0])
+    for values, _ in _choices(flow, router, summed, scores):
+        for limited, words in _within_groups(values, chosen, best=False):
+            if _are_largest(limited, sent):
+                sentence = f"each token is sent to experts outside of the best groups, {words}"
+                return Suspicion("other", 0, sentence, (suspected("moe_best_groups_hidden", sentence=sentence),), path)
+    return None
 
 
-def _mistake(found: _Shares, scores: Array, sent: Array, unit: float, path: str, flow: Flow) -> Suspicion | None:
+def _mistake(
+    found: _Shares, scores: Array, sent: Array, unit: float, path: str, flow: Flow, router: LinearMap
+) -> Suspicion | None:
     """Return what is wrong with shares that follow from the scores in no known way; None where that is not known."""
     place = flow.maker(found.summed) or 0
-    for name, sentence, made in _wrong_shares(scores, sent):
+    for name, sentence, made in (*_wrong_shares(scores, sent), *_corrected_shares(flow, router, found, scores, sent)):
         if _factor(np.sort(found.shares, axis=1) if name == _EXCHANGED else found.shares, made, unit) is not None:
             return Suspicion("other", place, sentence, (suspected(name, sentence=sentence),), path)
     return None
@@ -364,6 +378,21 @@ def _wrong_shares(scores: Array, sent: Array) -> Iterator[tuple[str, str, Array]
     if sent.sum(axis=1).max() > 1:
         sentence = "the chosen experts are weighed alike, whatever their scores"
         yield "moe_scores_not_used", sentence, np.where(sent, 1.0, 0.0)
+        for words, expected in _ways(scores, sent):
+            sentence = f"all chosen experts get the share of the first ({words})"
+            yield "moe_shares_of_the_first", sentence, np.where(sent, expected.max(axis=1, keepdims=True), 0.0)
+
+
+def _corrected_shares(
+    flow: Flow, router: LinearMap, found: _Shares, scores: Array, sent: Array
+) -> Iterator[tuple[str, str, Array]]:
+    """Yield the shares that are made of corrected scores, whose correction is for the choice alone."""
+    sentence = "the correction of the scores, which is for the choice of experts, is in their shares too"
+    for values, corrected in _choices(flow, router, found.summed, scores):
+        if corrected:
+            kept = np.where(sent, values, 0.0)
+            yield "moe_correction_in_shares", sentence, kept
+            yield "moe_correction_in_shares", sentence, kept / np.where(sent, values, 0.0).sum(axis=1, keepdims=True)
 
 
 def _by_rank(shares: Array, scores: Array, sent: Array) -> Array:

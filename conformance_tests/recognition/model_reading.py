@@ -13,7 +13,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum, Unknown
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum, Taken, Unknown
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import LEAST_ROWS, Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps, factors
@@ -243,7 +243,9 @@ class ModelReading:
         known = {map_.step for one in read for map_ in _maps_of(one.place.sublayer)} | {one.step for one in self.ends}
         maps = [one for one in self.maps.linear if one.step not in known]
         maps += [map_ for one in read for map_ in narrowed_maps(one.place.sublayer)]
-        norms = {one.value: one for one in (self.reader.read(map_.input) for map_ in maps) if isinstance(one, Norm)}
+        norms = {
+            one.value: one for one in (_alone(self.reader.read(map_.input)) for map_ in maps) if isinstance(one, Norm)
+        }
         learned = (one for one in norms.values() if one.gain is not None or one.shift is not None)
         return tuple(one for one in learned if one.kind != "norm" or one.mistake is not None)
 
@@ -304,6 +306,11 @@ class ModelReading:
         """Return the norm or sum that is scaled, cut or pooled here; the expression itself where there is none."""
         inside = each_inside(expression, lambda one: isinstance(one, Norm | Sum | Output))
         return next((one for one in inside if isinstance(one, Norm | Sum)), expression)
+
+
+def _alone(read: Expression) -> Expression:
+    """Return what was joined with nothing but an empty cache."""
+    return read.of[0] if isinstance(read, Taken) and len(read.of) == 1 else read
 
 
 def _maps_of(sublayer: Sublayer) -> Iterator[LinearMap]:

@@ -103,8 +103,6 @@ class Reader:
         # What is joined with an array without numbers, as with an empty cache, is what it was.
         floats = [one for one in step.operands if self.flow.array(one).dtype.kind == "f" and self.flow.array(one).size]
         parts = tuple(self.read(one) for one in floats)
-        if len(parts) == 1 and any(self.flow.array(one).size == 0 for one in step.operands):
-            return parts[0]
         if parts and all(isinstance(part, Attended) for part in parts):
             return Attended(value, tuple(site for part in parts if isinstance(part, Attended) for site in part.sites))
         return Taken(value, parts)

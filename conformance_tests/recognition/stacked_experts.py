@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
+import numpy as np
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.elementwise import ACTIVATIONS
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap
 
+# Of the experts of gpt-oss: σ(1.702 x) x, and by how much both branches are clamped.
+_STEEPNESS, _LIMIT = 1.702, 7.0
 _USUAL = ("silu", "gelu", "gelu_tanh", "relu", "relu_squared")
 # The nearest values of the stream's size behind a router: the mixture is among them.
 _MOST_SUMS = 8
@@ -42,10 +46,20 @@ def _is_of_stream(flow: Flow, value: int, size: int) -> bool:
 
 def _stacks(flow: Flow, router: LinearMap, summed: int, count: int) -> tuple[list[Array], list[Array]]:
     """Return the parameters with a matrix, and those with a vector, for each expert that a sum is made of."""
-    behind = flow.ancestors(summed, stop=lambda one: one in (router.input, router.output))
+    # What the experts read may be the router's rows before they were put into another shape.
+    ends = {router.output, *_moved_to(flow, router.input)}
+    behind = flow.ancestors(summed, stop=ends.__contains__)
     values = [flow.trace.values[one] for one in sorted(behind) if one != router.weight]
     alike = [one.array for one in values if one.origin == "parameter" and one.array.shape[:1] == (count,)]
     return [one for one in alike if one.ndim == 3], [one for one in alike if one.ndim == 2]
+
+
+def _moved_to(flow: Flow, value: int) -> Iterator[int]:
+    """Yield a value and those that it was moved from, without a number computed."""
+    yield value
+    while (step := flow.making(value)) is not None and step.kind == Kind.REARRANGEMENT and len(step.operands) == 1:
+        (value,) = step.operands
+        yield value
 
 
 def _outputs(rows: Array, stacks: Sequence[Array], biases: Sequence[Array]) -> Iterator[tuple[str, Array]]:
@@ -70,6 +84,18 @@ def _hidden(rows: Array, into: Sequence[Array], size: int, biases: Sequence[Arra
                 yield f"feed_forward, {name}", activated
             else:
                 yield f"gated_feed_forward, {name}", activated * up
+        if up is not None:
+            yield from _of_gpt_oss(gate, up)
+
+
+def _of_gpt_oss(gate: Array, up: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the hidden layers of gpt-oss's experts (OpenAI 2025): both branches are clamped, and up has 1 added."""
+    for limit in (_LIMIT, np.inf):
+        clamped, linear = np.minimum(gate, limit), np.clip(up, -limit, limit)
+        activated = clamped * 0.5 * (1.0 + np.tanh(0.5 * _STEEPNESS * clamped))
+        said = f", clamped at {limit:g}" if np.isfinite(limit) else ""
+        yield f"gated_feed_forward, x σ({_STEEPNESS:g} x), 1 added to up{said}", activated * (linear + 1.0)
+        yield f"gated_feed_forward, x σ({_STEEPNESS:g} x){said}", activated * linear
 
 
 def _branches(

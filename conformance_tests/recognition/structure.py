@@ -59,9 +59,12 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
     """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known.
 
     Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory. A stream that
-    begins with learned queries, as those of DETR, is decoded at once, and nothing is later in it.
+    begins with learned queries, as those of DETR, is decoded at once, and nothing is later in it. Layers that run on a
+    memory and without one, as those of Transformer-XL on segment after segment, are neither an encoder nor a decoder.
     """
-    for one in readings:
+    of_decoders = {one.path for one in readings if one.stack in decoders}
+    both = {one.path for one in readings if one.stack not in decoders} & of_decoders
+    for one in (each for each in readings if each.path not in both):
         setting = one.attention.setting if one.attention is not None else None
         if setting is None or not decoders or one.attention is None:
             continue

@@ -30,6 +30,8 @@ _MARKS: dict[Status, tuple[str, str]] = {
     "unrecognised": ("?", "yellow"),
 }
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
+# In the first sentence, which is to be read at a glance.
+_MOST_UNUSED_FIRST = 2
 _MOST_UNUSED = 5
 _MOST_UNREAD = 3
 _MOST_AGREED = 6
@@ -64,11 +66,18 @@ def verdict_sentence(report: ModelReport) -> str:
     if departs:
         return f"{name} {departs}"
     unjudged = not_judged(report)
+    unused = _without_effect(report)
     if not unjudged and report.recognition.understood == report.recognition.captured:
-        return f"{name} holds: {_found(report)} of the specification found"
+        return f"{name} holds: {_found(report)} of the specification found{unused}"
     share = f"{int(100 * report.recognition.share_understood)} % of its steps"
     rest = f"; not judged: {'; '.join(unjudged)}" if unjudged else ""
-    return f"{name} holds as far as it is judged, {share}: {_found(report)} of the specification found{rest}"
+    return f"{name} holds as far as it is judged, {share}: {_found(report)} of the specification found{rest}{unused}"
+
+
+def _without_effect(report: ModelReport) -> str:
+    """Return what the model holds or takes that no output depends on, for the end of the first sentence."""
+    unused = [plain(name) for name in report.recognition.unused]
+    return f"; without effect: {first_few(unused, _MOST_UNUSED_FIRST)}" if unused else ""
 
 
 def not_judged(report: ModelReport) -> list[str]:

@@ -213,7 +213,8 @@ def _inputs_of(
 def _copied(model: Any) -> Any:
     """Return a copy of a model, so that nothing that a pass does reaches the user's; modules are not copied."""
     memory: dict[int, Any] = {}
-    for leaf in _others(model, set()):
+    # What is inside comes first, so that it is known where what holds it is copied.
+    for leaf in reversed(list(_others(model, set()))):
         memory[id(leaf)] = leaf if isinstance(leaf, ModuleType) else _copied_mapping(leaf, memory)
     return copy.deepcopy(model, memory)
 

@@ -11,7 +11,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.names import Z_LOSSES, folded
 from veriformer.adapters.matching.namespaces import (
     chosen,
     joined,
@@ -47,6 +47,8 @@ LENGTHS = frozenset(
 """What the numbers of tokens or keys that count are called, one for each sample."""
 # How far below the smallest logit of a row that of another class lies, so that it adds nothing.
 _FAR = 200.0
+# The square of what is larger might overflow in float32.
+_SQUARED = 1e15
 # A target that is no class: most libraries' own value.
 _NO_TARGET = -100
 _LEAST_AGREEMENT = 0.5
@@ -93,7 +95,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
             yield replace(form, features=(), after=_less_target, words=("its result less the logit of the target",))
         return
-    form = _with_all_counted(form, found)
+    form = _without_large_squares(_with_all_counted(form, found), roles)
     logits = roles.get("logits", "")
     if folded(logits) in _LOG_PROBABILITIES:
         plain = form.sources[logits]
@@ -102,6 +104,24 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
         return
     yield form
     yield _of_one_more_class(form, roles)
+
+
+def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
+    """Return the form of a loss that adds squares of its normalisers, of which it is asked for none.
+
+    Zero times a square that overflows is no number, so that rows whose squares would are given less their largest
+    logit, which no loss depends on.
+    """
+    if not any(folded(name) in Z_LOSSES for name in form.sources) or "logits" not in roles:
+        return form
+    plain = form.sources[roles["logits"]]
+
+    def moderate(arguments: Arguments) -> Any:
+        array = plain(arguments)
+        low, high = smallest(array), -smallest(-array)
+        return array - chosen((high > _SQUARED) | (low < -_SQUARED), 1.0, 0.0, array) * high
+
+    return replace(form, sources={**form.sources, roles["logits"]: moderate})
 
 
 def _loss_of(log_probabilities: Any, arguments: Arguments) -> Any:

@@ -39,6 +39,7 @@ _DOING = frozenset(
 _MOST_OPERATIONS = 4
 # What is called so may be given heads that are projected and repeated already.
 _GROUPED = "grouped_query_attention"
+_ATTENDING = frozenset({"attention", "attn", "attend", "sdpa"})
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
 
@@ -247,6 +248,13 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
         return
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
+        of_name.append("scaled_dot_product_attention")
+    if (
+        not of_name
+        and _ATTENDING.intersection(words_of(name))
+        and not _lacking("scaled_dot_product_attention", takings)
+    ):
+        # Queries, keys and values in something that is called some attention or other.
         of_name.append("scaled_dot_product_attention")
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")

@@ -23,6 +23,8 @@ _MANNERS = frozenset(
     """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+Z_LOSSES = ("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef")
+"""What the share of the squared log-sum-exp in a loss is called."""
 # What an operation is called without, so that it computes what it computes in evaluation.
 NEUTRAL: Mapping[str, Any] = {
     "dropout": 0.0,
@@ -35,7 +37,7 @@ NEUTRAL: Mapping[str, Any] = {
     "istraining": False,
     "train": False,
     "deterministic": True,
-    **dict.fromkeys(("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef"), 0.0),
+    **dict.fromkeys(Z_LOSSES, 0.0),
 }
 
 

@@ -166,7 +166,8 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
         if places is not None:
             yield from _by_tables_and_places(form, cos, sin, places, framework)
         if places is None or places not in found.needed:
-            yield from _by_tables(_without(form, places), cos, sin, framework)
+            for one in _by_tables(_without(form, places), cos, sin, framework):
+                yield replace(one, last_resort=places is not None)
     elif table is not None and framework.name in ("torch", "jax", "numpy"):
         yield _by_complex_table(form, table, framework)
     else:

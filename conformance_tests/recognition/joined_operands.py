@@ -19,7 +19,8 @@ from veriformer.conformance_tests.recognition.heads import grouped
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
 
-_MOST_STEPS = 6
+# Between the heads and the product stand moves, and a factor.
+_MOST_STEPS = 12
 
 
 def read_joined(flow: Flow, maps: Sequence[LinearMap], heads: Array, end: int) -> Operand | None:
@@ -115,8 +116,16 @@ def _copied(flow: Flow, value: int) -> int:
     step = flow.making(value)
     if step is None or step.kind != Kind.REARRANGEMENT or len(step.operands) < 2:
         return value
-    same = [one for one in step.operands if np.array_equal(flow.array(one), flow.array(value))]
+    same = [one for one in step.operands if _is_spread(flow.array(one), flow.array(value))]
     return same[0] if len(same) == 1 else value
+
+
+def _is_spread(array: Array, over: Array) -> bool:
+    """Return whether an array is the other one, repeated along axes."""
+    try:
+        return bool(np.array_equal(np.broadcast_to(array, over.shape), over))
+    except ValueError:
+        return False
 
 
 def _places(flow: Flow, joined: Sequence[int], heads: Array) -> list[slice] | None:

@@ -52,6 +52,7 @@ def routers(recognition: Recognition) -> list[Part]:
         ("many_of_which_some_are_idle", "top 2 of 24, softmax over the chosen"),
         ("switch", "top 1 of 4, softmax over all"),
         ("with_a_shared_one", "top 3 of 8 by corrected scores, sigmoid, of sum one, times 2.5"),
+        ("within_groups", "top 3 of 8 within 2 of 4 groups, sigmoid, of sum one"),
     ),
 )
 @pytest.mark.parametrize("seed", (0, 1))
@@ -80,6 +81,10 @@ def test_experts_that_run_on_one_token_are_not_judged(kind: Callable[[str], Modu
         ("over_tokens", "softmax_wrong_axis"),
         ("alike", "moe_scores_not_used"),
         ("lowest", "moe_lowest_chosen"),
+        ("of_the_first", "moe_shares_of_the_first"),
+        ("with_correction", "moe_correction_in_shares"),
+        ("with_bare_correction", "moe_correction_in_shares"),
+        ("outside_of_groups", "moe_best_groups_hidden"),
     ),
 )
 def test_wrong_shares_are_named(kind: Callable[[str], ModuleType], name: str, slug: str) -> None:

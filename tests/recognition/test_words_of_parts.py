@@ -126,6 +126,15 @@ def test_experts_are_read_in_whatever_order_their_tokens_are(
     assert recognition.share_understood == 1.0
 
 
+def test_the_experts_of_gpt_oss_are_read_in_one_stack(kind: Callable[[str], ModuleType]) -> None:
+    recognition = found(kind("gathered").model("of_gpt_oss"))
+    assert recognition.departures == ()
+    hidden = "gated_feed_forward, x σ(1.702 x), 1 added to up, clamped at 7"
+    expected = f"router, top 2 of 6, softmax over the chosen; experts in one stack: {hidden}"
+    assert words(recognition, "router") == [expected] * 2
+    assert recognition.share_understood == 1.0
+
+
 def test_an_expert_that_another_one_overwrites_is_missed(kind: Callable[[str], ModuleType]) -> None:
     said = sentences(found(kind("gathered").model("overwritten")))
     assert said == {"1 of the 2 experts that the shares of a token are made for are in its sum"}

@@ -67,6 +67,40 @@ def lowest(scores, _):
     return which, worst.softmax(-1)
 
 
+def of_the_first(scores, _):
+    best, which = scores.topk(2, dim=-1)
+    return which, best.softmax(-1)[..., :1].expand(-1, 2)
+
+
+def with_correction(scores, correction):
+    best, which = (scores.sigmoid() + correction).topk(3, dim=-1)
+    return which, best / best.sum(-1, keepdim=True)
+
+
+def with_bare_correction(scores, correction):
+    best, which = (scores.sigmoid() + correction).topk(3, dim=-1)
+    return which, best
+
+
+def _grouped(scores, *, best):
+    scores = scores.sigmoid()
+    groups = scores.unflatten(-1, (4, -1))
+    chosen = torch.zeros(groups.shape[:2], dtype=torch.bool)
+    chosen.scatter_(1, groups.topk(2, dim=-1).values.sum(-1).topk(2, dim=-1).indices, True)
+    shown = groups.masked_fill(~(chosen if best else ~chosen)[..., None], -torch.inf).flatten(-2)
+    which = shown.topk(3, dim=-1).indices
+    shares = scores.gather(-1, which)
+    return which, shares / shares.sum(-1, keepdim=True)
+
+
+def in_groups(scores, _):
+    return _grouped(scores, best=True)
+
+
+def outside_of_groups(scores, _):
+    return _grouped(scores, best=False)
+
+
 def squared(scores, _):
     # A way to share that no known model has.
     best, which = scores.topk(2, dim=-1)
@@ -87,6 +121,26 @@ def switch():
 
 def with_a_shared_one():
     return _model(corrected, shared=True)
+
+
+def within_groups():
+    return _model(in_groups)
+
+
+def build_of_the_first():
+    return _model(of_the_first)
+
+
+def build_with_correction():
+    return _model(with_correction)
+
+
+def build_with_bare_correction():
+    return _model(with_bare_correction)
+
+
+def build_outside_of_groups():
+    return _model(outside_of_groups)
 
 
 def build_exchanged():

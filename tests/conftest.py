@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from importlib import import_module
+from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import jaxtyping
@@ -111,6 +113,16 @@ def _validated(command: str, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 _hold_every_report_to_its_schema()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that were measured to be long, before those of a marker are chosen."""
+    times = run_path(str(Path(__file__).with_name("measured_times.py")))
+    slow = times["listed"]()
+    for item in items:
+        if times["function_of"](item.nodeid) in slow:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ class PaddingBeside(Around):
             return self.layout.call(inner, arguments)
         query, key = shape_of(arguments["query"]), shape_of(arguments["key"])
         visible = np.broadcast_to(self.framework.to_numpy(mask), (*query[:3], key[2]))
-        kept = visible.any(axis=(1, 2), keepdims=True)
+        kept = np.asarray(visible.any(axis=(1, 2), keepdims=True))
         given = {name: value for name, value in arguments.items() if name != "mask"} | {_VISIBLE: self._array(kept)}
         if len(shape_of(mask)) == len(query) and shape_of(mask)[1:3] == (1, 1):
             return self.layout.call(inner, given)

@@ -179,7 +179,8 @@ WEIGHTS = (
         "A normaliser that is kept as its logarithm",
         exp(exponent - logarithm * (1 + share)),
         exp(exponent - logarithm) * exp(-logarithm * share),
-        "λ = log Σ e^z, rounded to λ (1 + δ), multiplies all weights of a row by e^(−λδ).",
+        "λ = log Σ e^z, rounded to λ (1 + δ), multiplies all weights of a row by e^(−λδ). Added up block by block, it "
+        "is rounded once for each block, and each time lies between the smallest logit and λ.",
     ),
 )
 

@@ -103,12 +103,15 @@ def unread_places(report: ModelReport) -> list[tuple[str, int]]:
 def counts_sentence(report: ModelReport) -> str:
     """Return the last line: how much was found, and how much of the model that is."""
     counts, recognition = report.counts, report.recognition
+    # A law that correct models may break is told above, and no violation.
+    free = sum(one.status == "failed" and one.law.obligation == "should" for one in report.results)
+    violated = counts["failed"] - free
     understood = f"{recognition.understood:,} of {counted(recognition.captured, 'step')} understood"
     parts = [
         f"{_found(report)} found",
         counted(counts["departures"], "departure"),
         f"{counted(counts['passed'], 'law')} held" if report.laws else "",
-        f"{counts['failed']:,} violated" if counts["failed"] else "",
+        f"{violated:,} violated" if violated else "",
         f"{counted(counts['unrecognised'], 'part')} not recognised" if counts["unrecognised"] else "",
         understood,
     ]

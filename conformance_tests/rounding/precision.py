@@ -91,14 +91,9 @@ class Precision:
         after the other, whose errors do not average out: all have one sign while the sum stays between two powers of
         two. Derivation: rounding_of_sums.
         """
-        error = self.roundings(terms) * self.accumulation
-        return error / (1.0 - error)
-
-    @staticmethod
-    def roundings(terms: int) -> float:
-        """Return m of `growth`: how many roundings a sum of `terms` has, in effect."""
         count = max(terms, 1)
-        return min(count, max(_GROWTH * math.sqrt(count), _COHERENT * count))
+        error = min(count, max(_GROWTH * math.sqrt(count), _COHERENT * count)) * self.accumulation
+        return error / (1.0 - error)
 
     def stored_sums(self, additions: int) -> float:
         """Return m u + u′, the exponent of the relative error e^x − 1 of a sum whose partial sums are stored.

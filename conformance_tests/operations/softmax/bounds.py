@@ -14,6 +14,8 @@ from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.reference.conventions import EmptyRow
 
 # Beyond any error that a bound is compared with, and its square is far from the largest float64.
+# The keys of a block, where attention is called with a number of them.
+_LEAST_BLOCK = 4
 _LARGEST_LOGARITHM = 200.0
 
 
@@ -93,13 +95,18 @@ def normaliser_error(normaliser: Array, precision: Precision) -> Array:
 def merged_normaliser_error(normaliser: Array, logits: Array, precision: Precision) -> Array:
     """Return the relative error that a row's weights share when the logarithm is added up block by block.
 
-    λ ← log(e^λ + e^λ′), the λ′ of a block of keys, is rounded as often as there are blocks, each time in proportion to
-    what was added up so far, which lies between the smallest logit and the last λ: m u′ max(|λ|, max |z|), where m, see
-    `Precision.roundings`, is that of as many blocks as there are keys.
+    λ ← log(e^λ + e^λ′), the λ′ of a block of keys, is rounded once more for each block after the first, in proportion
+    to what was added up so far, which lies between the largest logit of a block and the last λ. No block that is tried
+    has fewer than `_LEAST_BLOCK` keys: u′ (|λ| + (⌈S/4⌉ − 1) max(|λ|, largest |max z| of a block)).
     """
-    seen = np.where(np.isfinite(logits), np.abs(logits), 0.0)
-    largest = np.maximum(np.abs(normaliser), np.max(seen, axis=-1, keepdims=True, initial=0.0))
-    return normaliser_error(precision.roundings(logits.shape[-1]) * largest, precision)
+    keys = logits.shape[-1]
+    blocks = [logits[..., first : first + _LEAST_BLOCK] for first in range(0, keys, _LEAST_BLOCK)]
+    if len(blocks) < 2:
+        return normaliser_error(normaliser, precision)
+    largest = np.stack([np.max(one, axis=-1, keepdims=True, initial=-np.inf) for one in blocks])
+    reached = np.max(np.where(np.isfinite(largest), np.abs(largest), 0.0), axis=0)
+    size = np.abs(normaliser)
+    return normaliser_error(size + (len(blocks) - 1) * np.maximum(size, reached), precision)
 
 
 def softmax_bound(logits: Array, precision: Precision) -> Array:

@@ -36,7 +36,7 @@ from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.operations.softmax.bounds import (
     disturbed,
     exponent_error,
-    merged_normaliser_error,
+    normaliser_error,
     weight_error,
 )
 from veriformer.conformance_tests.rounding.precision import Precision
@@ -65,7 +65,7 @@ class ComputedWeights:
         softmax = disturbed(logits, self.logit_error)
         self.error = np.where(self.visible, weight_error(softmax, precision), 0.0)
         shared = precision.growth(logits.shape[-1]) + precision.stored + precision.output
-        self.rounding = shared + merged_normaliser_error(softmax.normaliser, logits, precision)
+        self.rounding = shared + normaliser_error(softmax.normaliser, precision)
         self.largest = np.minimum(weights + self.error, 1.0 + self.rounding + 2.0 * precision.tiny)
         self.apart = self._computed_twice(softmax.normaliser, precision)
 
@@ -74,8 +74,7 @@ class ComputedWeights:
         seen = np.where(self.visible, self.logits, normaliser)
         highest = np.max(self.logits, axis=-1, keepdims=True, initial=-np.inf)
         far = np.abs(seen - normaliser) + np.where(self.visible, highest - seen, 0.0) + 6.0
-        merged = merged_normaliser_error(normaliser, self.logits, precision)
-        shared = precision.growth(self.logits.shape[-1]) + merged
+        shared = precision.growth(self.logits.shape[-1]) + normaliser_error(normaliser, precision)
         return np.asarray(np.minimum(precision.logarithm * far + shared, 1.0))
 
 

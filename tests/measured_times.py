@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LIST = Path(__file__).with_name("long_tests.txt")
-# Of one test on average, over its parameters.
-_SECONDS = 0.5
-_COMMENT = (
+# Of one test on average, over its parameters, and of all of these together.
+_SECONDS, _TOGETHER = 0.25, 6.0
+_COMMENT = f"# By tests/measured_times.py: more than {_SECONDS} s a test, or {_TOGETHER} s for all its parameters.\n"
     "# Written by tests/measured_times.py: functions of tests that take more than half a second each, on average.\n"
 )
 
@@ -43,7 +43,7 @@ def main(files: list[str]) -> None:
     for name, seconds in (one for file in files for one in _measured(file)):
         times.setdefault(name, []).append(seconds)
     kept = {name for name in listed() if name not in times}
-    slow = {name for name, each in times.items() if sum(each) / len(each) > _SECONDS}
+    slow = {name for name, each in times.items() if sum(each) > min(_SECONDS * len(each), _TOGETHER)}
     LIST.write_text(_COMMENT + "".join(f"{name}\n" for name in sorted(kept | slow)), encoding="utf-8")
 
 

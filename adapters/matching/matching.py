@@ -40,6 +40,12 @@ _MOST_OPERATIONS = 4
 # What is called so may be given heads that are projected and repeated already.
 _GROUPED = "grouped_query_attention"
 _ATTENDING = frozenset({"attention", "attn", "attend", "sdpa"})
+_WAYS_TO_ATTEND = frozenset(
+    """
+    local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths
+    flash fwd forward my simple naive batched causal masked heads head multi reference ref torch jax np numpy
+    """.split()  # noqa: SIM905
+)
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
 
@@ -249,12 +255,7 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
-    if (
-        not of_name
-        and _ATTENDING.intersection(words_of(name))
-        and not _lacking("scaled_dot_product_attention", takings)
-    ):
-        # Queries, keys and values in something that is called some attention or other.
+    if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
         of_name.append("scaled_dot_product_attention")
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")
@@ -265,6 +266,12 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
     for operation in [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]:
         yield operation, False
+
+
+def _is_called_attention(name: str) -> bool:
+    """Return whether a name says attention, and nothing else but how it is laid out or taken in parts."""
+    words = set(words_of(name))
+    return bool(words & _ATTENDING) and words <= _ATTENDING | _WAYS_TO_ATTEND
 
 
 def _lacking(operation: str, takings: Sequence[Taking]) -> int:

@@ -45,9 +45,8 @@ def test_what_cannot_be_built_says_why(benchmark: ModuleType, monkeypatch: pytes
     assert said.reason == "not built: TooLarge: 0 million parameters"
 
 
-def test_numbers_are_shrunk_by_their_names() -> None:
-    from tiny_configurations import ROOMY, tiny
-
+def test_numbers_are_shrunk_by_their_names(benchmark: ModuleType) -> None:
+    tiny, roomy = benchmark.tiny, benchmark.ROOMY
     small = tiny(transformers.Gemma3TextConfig())
     assert (small.hidden_size, small.num_attention_heads, small.num_key_value_heads, small.head_dim) == (32, 4, 2, 8)
     # One layer of each kind.
@@ -57,4 +56,4 @@ def test_numbers_are_shrunk_by_their_names() -> None:
     assert (clip.vision_config.image_size, clip.vision_config.patch_size) == (32, 8)
     assert 0 <= clip.text_config.eos_token_id < clip.text_config.vocab_size == 96
     assert len(tiny(transformers.SwinConfig()).depths) == 2
-    assert len(tiny(transformers.SwinConfig(), ROOMY).depths) == 4
+    assert len(tiny(transformers.SwinConfig(), roomy).depths) == 4

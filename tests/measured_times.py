@@ -16,8 +16,6 @@ LIST = Path(__file__).with_name("long_tests.txt")
 # Of one test on average, over its parameters, and of all of these together.
 _SECONDS, _TOGETHER = 0.25, 6.0
 _COMMENT = f"# By tests/measured_times.py: more than {_SECONDS} s a test, or {_TOGETHER} s for all its parameters.\n"
-    "# Written by tests/measured_times.py: functions of tests that take more than half a second each, on average.\n"
-)
 
 
 def listed() -> frozenset[str]:

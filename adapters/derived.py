@@ -11,7 +11,6 @@ from typing import Any
 
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.implementation import Callables
-from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.signatures import keyword_names
 from veriformer.adapters.weights import arrays_in, converted
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -48,7 +47,6 @@ class DerivedBackward:
     def __init__(self, operation: str, forward: Callable[..., Any], framework: ArrayFramework) -> None:
         specification = OPERATIONS[operation]
         self._named = named_gradients(specification)
-        self._refusing = forward
         self._forward = _NamedLast(forward, self._named) if self._named else forward
         self._framework = framework
         self._cotangents = len(specification.cotangents)
@@ -63,8 +61,9 @@ class DerivedBackward:
         """Return the gradients of ⟨last arguments, forward(*other arguments)⟩ by the differentiated arguments."""
         inputs, cotangents = arguments[: -self._cotangents], arguments[-self._cotangents :]
         inputs += tuple(keywords.pop(name) for name in self._named)
-        if isinstance(self._refusing, Adopted):
-            self._refusing.refuse_gradient(keywords)
+        refuse = getattr(self._forward, "refuse_gradient", None)
+        if refuse is not None:
+            refuse(keywords)
         forward = partial(self._forward, **keywords)
         if self._has_records:
             found = self._by_records(forward, inputs, cotangents)

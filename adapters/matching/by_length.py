@@ -88,10 +88,10 @@ def forms_of(form: Form, found: Taken, framework: ArrayFramework, *, all_queries
     """Yield the forms in which the lengths stand for a mask."""
     name = parameter_of(found)
     for shape, axes in _SHAPES.items() if name else ():
-        plain = form.sources[name]
-        source: Source = partial(_given_or_all, framework, axes) if name in found.needed else _given
-        if isinstance(plain, partial) and plain.func is _of_samples_or_all:
-            source = plain
+        source: Source = _given
+        if name in found.needed:
+            # One length for each sample is given already: that of all keys.
+            source = form.sources[name] if axes == 1 else partial(_given_or_all, framework, axes)
         layout = ByLength(form.layout, framework, axes, all_queries)
         yield replace(form, layout=layout).with_source(name, source, "mask", f"`{name}`: {shape}, the visible keys")
 

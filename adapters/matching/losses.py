@@ -112,7 +112,8 @@ def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
     Zero times a square that overflows is no number, so that rows whose squares would are given less their largest
     logit, which no loss depends on.
     """
-    if not any(folded(name) in Z_LOSSES for name in form.sources) or "logits" not in roles:
+    shares = [name for name in form.sources if folded(name) in Z_LOSSES]
+    if not shares or "logits" not in roles:
         return form
     plain = form.sources[roles["logits"]]
 
@@ -121,7 +122,8 @@ def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
         low, high = smallest(array), -smallest(-array)
         return array - chosen((high > _SQUARED) | (low < -_SQUARED), 1.0, 0.0, array) * high
 
-    return replace(form, sources={**form.sources, roles["logits"]: moderate})
+    words = (*form.words, *(f"`{name}` is 0" for name in shares))
+    return replace(form, sources={**form.sources, roles["logits"]: moderate}, words=words)
 
 
 def _loss_of(log_probabilities: Any, arguments: Arguments) -> Any:

@@ -146,17 +146,10 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     whole = always_causal or sizes["L"] == sizes["S"]
     lengths = () if always_causal else by_length.forms_of(form, found, trials.framework, all_queries=whole)
     masked = _masked(probe)
-    best, likest = form, 0.0
-    for one in (*_smaller_masks(trials, form, found, by_position=whole), *lengths):
-        result = trials.result(one, masked)
-        if result is None or result.shape != masked.expected.shape:
-            continue
-        if is_near(result, masked.expected):
-            return _described(trials, one, one, masked)
-        likeness = trials.likeness(one, masked, result)
-        if likeness > likest + 1e-9:
-            best, likest = one, likeness
-    return best
+    best, is_exact = trials.fitting((*_smaller_masks(trials, form, found, by_position=whole), *lengths), masked)
+    if best is None:
+        return form
+    return _described(trials, best, best, masked) if is_exact else best
 
 
 def _smaller_masks(trials: Trials, form: Form, found: Taken, *, by_position: bool) -> Iterator[Form]:

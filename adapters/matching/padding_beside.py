@@ -15,7 +15,7 @@ from veriformer.adapters.matching.encodings import Encoding, by_name
 from veriformer.adapters.matching.forms import LEFT_OUT, Form
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.namespaces import shape_of
-from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.probes import Probe
 from veriformer.adapters.matching.sources import Taken, padding_in
 from veriformer.adapters.matching.texts import says_hidden
 from veriformer.adapters.matching.trying import Trials
@@ -70,17 +70,8 @@ def with_padding(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
     mask[0, :, :, columns - 2 :] = False
     mask[1:samples, :, :, 1] = False
     masked = probe.with_argument("mask", mask)
-    best, likest = form, 0.0
-    for one in _forms(trials, form, name):
-        result = trials.result(one, masked)
-        if result is None or result.shape != masked.expected.shape:
-            continue
-        if is_near(result, masked.expected):
-            return one
-        likeness = trials.likeness(one, masked, result)
-        if likeness > likest + 1e-9:
-            best, likest = one, likeness
-    return best
+    best, _ = trials.fitting(_forms(trials, form, name), masked)
+    return best or form
 
 
 def _forms(trials: Trials, form: Form, name: str) -> Iterator[Form]:

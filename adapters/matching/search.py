@@ -220,9 +220,11 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
     if operation == "attention_weights":
         return [AsItIs("(B, H, L, D)", 4)]
     if operation in ATTENTION:
-        # What must be told the number of heads has them in another axis, and is right for one head in other layouts.
-        layouts, told = of_heads(ATTENTION[operation]), needs_heads(found)
-        return sorted(layouts, key=lambda one: "·" not in one.words.partition(", its")[0]) if told else layouts
+        layouts = of_heads(ATTENTION[operation])
+        if needs_heads(found):
+            # A function that needs the number of heads joins them to another axis; other layouts fit it for one head.
+            layouts.sort(key=lambda one: "·" not in one.words.partition(", its")[0])
+        return layouts
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
         if special.takes_tables(found):

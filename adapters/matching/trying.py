@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.picks import Pick, picks
 from veriformer.adapters.matching.places import ByPlace
-from veriformer.adapters.matching.probes import Probe
+from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.weights import convert_weights
 from veriformer.spec.operations import OPERATIONS
 
@@ -107,6 +107,20 @@ class Trials:
 
     def _array(self, value: np.ndarray) -> Any:
         return self.framework.from_numpy(value, "float32" if value.dtype.kind == "f" else None)
+
+    def fitting(self, forms: Iterable[Form], probe: Probe) -> tuple[Form | None, bool]:
+        """Return the first form whose result is near the reference's, else the likest, and whether it is near."""
+        best, likest = None, 0.0
+        for form in forms:
+            result = self.result(form, probe)
+            if result is None or result.shape != probe.expected.shape:
+                continue
+            if is_near(result, probe.expected):
+                return form, True
+            likeness = self.likeness(form, probe, result)
+            if likeness > likest + 1e-9:
+                best, likest = form, likeness
+        return best, False
 
     def likeness(self, form: Form, probe: Probe, result: np.ndarray) -> float:
         """Return how far the result depends on the same entries as the reference's, from 0 to 1.

@@ -191,9 +191,9 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
 
 def _is_of_experts(model: ModelReading, site: Site, mixture: Mixture) -> bool:
     """Return whether what looks like an attention is a mixture: matrices that were chosen by scores, times rows."""
-    after = {mixture.summed} if mixture.summed is not None else set()
-    behind = {one for value in after for one in model.flow.ancestors(value)}
-    return site.output_value in behind and site.output_value in model.flow.descendants(mixture.router.output)
+    if mixture.summed is None or site.output_value not in model.flow.descendants(mixture.router.output):
+        return False
+    return site.output_value in model.flow.ancestors(mixture.summed)
 
 
 def _is_part_of_more(model: ModelReading, site: Site) -> bool:

@@ -144,6 +144,20 @@ class Flow:
                 return value
             value = filled[0]
 
+    def handed_on(self, value: int, *, scaled: bool = False) -> Iterator[int]:
+        """Yield a value and those that it was moved from, one after the other; if `scaled`, past a number's factor."""
+        while True:
+            yield value
+            step = self.making(value)
+            if step is None:
+                return
+            moving = [one for one in step.operands if self.array(one).dtype.kind == "f" and self.depends_on_input(one)]
+            others = (one for one in step.operands if one not in moving)
+            is_scaled = scaled and step.kind == Kind.OTHER and all(self.array(one).size == 1 for one in others)
+            if len(moving) != 1 or not (step.kind == Kind.REARRANGEMENT or is_scaled):
+                return
+            (value,) = moving
+
     def _same_numbers(self, first: int, second: int) -> bool:
         one, other = self.array(first).ravel(), self.array(second).ravel()
         if np.array_equal(one, other) or np.array_equal(np.sort(one), np.sort(other)):

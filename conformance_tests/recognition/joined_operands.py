@@ -11,16 +11,13 @@ from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind
+from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads import grouped
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.operands import Operand, read_operand
-
-# Between the heads and the product stand moves, and a factor.
-_MOST_STEPS = 12
 
 
 def read_joined(flow: Flow, maps: Sequence[LinearMap], heads: Array, end: int) -> Operand | None:
@@ -84,20 +81,16 @@ def _beside(arrays: Sequence[Array]) -> Array:
 
 def _joined(flow: Flow, value: int) -> tuple[int, list[int]] | None:
     """Return what a value was moved from, perhaps times one number, and what that was put together from."""
-    for _ in range(_MOST_STEPS):
-        step = flow.making(value)
-        if step is None:
-            return None
-        moving = [one for one in step.operands if flow.array(one).dtype.kind == "f" and flow.depends_on_input(one)]
-        if step.kind == Kind.REARRANGEMENT and len(moving) > 1:
-            return value, [_copied(flow, one) for one in _filled(flow, value, moving)]
-        is_scaled = step.kind == Kind.OTHER and all(
-            flow.array(one).size == 1 for one in step.operands if one not in moving
-        )
-        if len(moving) != 1 or not (step.kind == Kind.REARRANGEMENT or is_scaled):
-            return None
-        value = moving[0]
-    return None
+    *_, last = flow.handed_on(value, scaled=True)
+    step = flow.making(last)
+    if step is None or step.kind != Kind.REARRANGEMENT:
+        return None
+    parts = _filled(flow, last, _moving(flow, step))
+    return (last, [_copied(flow, one) for one in parts]) if len(parts) > 1 else None
+
+
+def _moving(flow: Flow, step: Step) -> list[int]:
+    return [one for one in step.operands if flow.array(one).dtype.kind == "f" and flow.depends_on_input(one)]
 
 
 def _filled(flow: Flow, value: int, moving: list[int]) -> list[int]:
@@ -107,8 +100,7 @@ def _filled(flow: Flow, value: int, moving: list[int]) -> list[int]:
     step = flow.making(before[0]) if len(before) == 1 else None
     if step is None:
         return moving
-    earlier = [one for one in step.operands if flow.array(one).dtype.kind == "f" and flow.depends_on_input(one)]
-    return [*_filled(flow, before[0], earlier), *(one for one in moving if one not in before)]
+    return [*_filled(flow, before[0], _moving(flow, step)), *(one for one in moving if one not in before)]
 
 
 def _copied(flow: Flow, value: int) -> int:

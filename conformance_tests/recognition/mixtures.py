@@ -392,7 +392,7 @@ def _corrected_shares(
         if corrected:
             kept = np.where(sent, values, 0.0)
             yield "moe_correction_in_shares", sentence, kept
-            yield "moe_correction_in_shares", sentence, kept / np.where(sent, values, 0.0).sum(axis=1, keepdims=True)
+            yield "moe_correction_in_shares", sentence, kept / kept.sum(axis=1, keepdims=True)
 
 
 def _by_rank(shares: Array, scores: Array, sent: Array) -> Array:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.elementwise import ACTIVATIONS
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -47,19 +46,11 @@ def _is_of_stream(flow: Flow, value: int, size: int) -> bool:
 def _stacks(flow: Flow, router: LinearMap, summed: int, count: int) -> tuple[list[Array], list[Array]]:
     """Return the parameters with a matrix, and those with a vector, for each expert that a sum is made of."""
     # What the experts read may be the router's rows before they were put into another shape.
-    ends = {router.output, *_moved_to(flow, router.input)}
+    ends = {router.output, *flow.handed_on(router.input)}
     behind = flow.ancestors(summed, stop=ends.__contains__)
     values = [flow.trace.values[one] for one in sorted(behind) if one != router.weight]
     alike = [one.array for one in values if one.origin == "parameter" and one.array.shape[:1] == (count,)]
     return [one for one in alike if one.ndim == 3], [one for one in alike if one.ndim == 2]
-
-
-def _moved_to(flow: Flow, value: int) -> Iterator[int]:
-    """Yield a value and those that it was moved from, without a number computed."""
-    yield value
-    while (step := flow.making(value)) is not None and step.kind == Kind.REARRANGEMENT and len(step.operands) == 1:
-        (value,) = step.operands
-        yield value
 
 
 def _outputs(rows: Array, stacks: Sequence[Array], biases: Sequence[Array]) -> Iterator[tuple[str, Array]]:

@@ -12,7 +12,7 @@ from itertools import permutations
 from types import MappingProxyType
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind, Step, Trace, Value
+from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.elementwise import factor_of
@@ -22,8 +22,6 @@ from veriformer.conformance_tests.recognition.rewriting import with_steps
 
 _LOGITS = 4
 _AXES = MappingProxyType({"factors": (0, 1), "contracted": ((3,), (3,)), "parallel": ((0, 1), (0, 1))})
-# Between a factor and its heads, or a product and the sum, stand the moves that an einsum is made of.
-_MOST_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -41,31 +39,33 @@ def with_wider_products(trace: Trace) -> Trace:
     values, made, starts = list(trace.values), dict[int, list[Step]](), dict[int, tuple[int, ...]]()
     for index, step in enumerate(trace.steps):
         found = _sum_of_products(flow, step)
-        if found is None:
-            continue
-        first, second, factor = found
-        heads = first.query.shape[1]
-        operands: list[int] = []
-        steps: list[Step] = []
-        for number, parts in enumerate(((first.query, second.query), (first.key, second.key))):
-            whole = np.concatenate([_of_heads(one, heads) for one in parts], axis=-1)
-            values.append(Value(np.ascontiguousarray(whole), "step"))
-            operands.append(len(values) - 1)
-            sources = (first.values[number], second.values[number])
-            steps.append(_made(step, "joined", Kind.REARRANGEMENT, sources, operands[-1]))
-        result = step.results[0]
-        if factor != 1.0:
-            values.append(Value(flow.array(result) / factor, "step"))
-            values.append(Value(np.asarray(factor), "constant"))
-            product = len(values) - 2
-            scaled = _made(step, "scaled", Kind.OTHER, (product, len(values) - 1), result)
-            result = product
-        else:
-            scaled = None
-        steps.append(replace(_made(step, "product", Kind.CONTRACTION, tuple(operands), result), attributes=_AXES))
-        made[index] = [*steps, *([] if scaled is None else [scaled])]
-        starts[index] = (*first.values, *second.values)
+        if found is not None:
+            first, second, factor = found
+            made[index] = _as_one(values, step, first, second, factor)
+            starts[index] = (*first.values, *second.values)
     return with_steps(flow, values, made, starts)
+
+
+def _as_one(values: list[Value], step: Step, first: _Product, second: _Product, factor: float) -> list[Step]:
+    """Return the steps that join the factors of two products and multiply them, with their results behind `values`."""
+
+    def added(array: Array, origin: Origin = "step") -> int:
+        values.append(Value(np.ascontiguousarray(array), origin))
+        return len(values) - 1
+
+    heads, (result,) = first.query.shape[1], step.results
+    query, key = (
+        added(np.concatenate([_of_heads(one, heads) for one in parts], axis=-1))
+        for parts in ((first.query, second.query), (first.key, second.key))
+    )
+    sides = zip(first.values, second.values, (query, key), strict=True)
+    joined = [_made(step, "joined", Kind.REARRANGEMENT, (one, other), whole) for one, other, whole in sides]
+    product = result if factor == 1.0 else added(values[result].array / factor)
+    multiplied = replace(_made(step, "product", Kind.CONTRACTION, (query, key), product), attributes=_AXES)
+    if factor == 1.0:
+        return [*joined, multiplied]
+    scale = added(np.asarray(factor), "constant")
+    return [*joined, multiplied, _made(step, "scaled", Kind.OTHER, (product, scale), result)]
 
 
 def _made(step: Step, operation: str, kind: Kind, operands: tuple[int, ...], result: int) -> Step:
@@ -85,16 +85,10 @@ def _sum_of_products(flow: Flow, step: Step) -> tuple[_Product, _Product, float]
         return None
     if len({flow.shape(one) for one in (*step.operands, *step.results)}) != 1:
         return None
-    makers = [_product_behind(flow, one) for one in step.operands]
-    if any(one is None for one in makers):
+    one, another = (_read(flow, value) for value in step.operands)
+    if one is None or another is None:
         return None
-    found = []
-    for value, maker in zip(step.operands, makers, strict=True):
-        read = next(_read(flow, value, maker), None) if maker is not None else None
-        if read is None:
-            return None
-        found.append(read)
-    (first, factor), (second, other) = found
+    (first, factor), (second, other) = one, another
     same = abs(factor - other) <= 1e-6 * abs(factor) and first.query.shape[1] == second.query.shape[1]
     # Where all heads share both keys, nothing tells the axis of the heads from that of the queries.
     own = first.query.shape[1] in (first.key.shape[1], second.key.shape[1])
@@ -102,48 +96,38 @@ def _sum_of_products(flow: Flow, step: Step) -> tuple[_Product, _Product, float]
 
 
 def _product_behind(flow: Flow, value: int) -> Step | None:
-    """Return the product that a value is, moved and multiplied by one number at most."""
-    for _ in range(_MOST_STEPS):
-        step = flow.making(value)
-        if step is None:
-            return None
-        if step.kind == Kind.CONTRACTION:
-            both = "contracted" in step.attributes and all(flow.depends_on_input(one) for one in factors(step))
-            return step if both else None
-        moving = [one for one in step.operands if flow.depends_on_input(one)]
-        others = [one for one in step.operands if one not in moving]
-        is_scale = step.kind == Kind.OTHER and all(flow.array(one).size == 1 for one in others)
-        if len(moving) != 1 or not (step.kind == Kind.REARRANGEMENT or is_scale):
-            return None
-        value = moving[0]
-    return None
+    """Return the product of two values of the pass that a value is, moved and multiplied by one number at most."""
+    *_, last = flow.handed_on(value, scaled=True)
+    step = flow.making(last)
+    if step is None or step.kind != Kind.CONTRACTION or "contracted" not in step.attributes:
+        return None
+    return step if all(flow.depends_on_input(one) for one in factors(step)) else None
 
 
-def _read(flow: Flow, value: int, product: Step) -> Iterator[tuple[_Product, float]]:
-    """Yield a product as one of queries and keys, (B, H, L, D) and (B, G, S, D), with the factor of its result."""
-    logits = flow.array(value)
+def _read(flow: Flow, value: int) -> tuple[_Product, float] | None:
+    """Return a value as a product of queries and keys, (B, H, L, D) and (B, H or 1, S, D), with its factor."""
+    product = _product_behind(flow, value)
+    if product is None:
+        return None
+    logits, unit = flow.array(value), flow.unit(value)
     batch, heads, rows, columns = logits.shape
     first, second = factors(product)
-    unit = flow.unit(value)
     for one, other in ((first, second), (second, first)):
         for query in _as_heads(flow, one, (batch, heads, rows)):
             for key in _as_heads(flow, other, (batch, heads, columns)):
-                if query.shape[-1] != key.shape[-1]:
+                plain = query @ key.swapaxes(-1, -2) if query.shape[-1] == key.shape[-1] else None
+                if plain is None:
                     continue
-                plain = query @ key.swapaxes(-1, -2)
-                if agree(logits, plain, unit):
-                    yield _Product((one, other), query, key), 1.0
-                    return
-                factor = factor_of(plain, logits, unit)
+                factor = 1.0 if agree(logits, plain, unit) else factor_of(plain, logits, unit)
                 if factor is not None:
-                    yield _Product((one, other), query, key), factor
-                    return
+                    return _Product((one, other), query, key), factor
+    return None
 
 
 def _as_heads(flow: Flow, value: int, sizes: tuple[int, int, int]) -> Iterator[Array]:
     """Yield the ways to read a factor, or what it was moved from, as (B, H or 1, L, D)."""
     batch, heads, rows = sizes
-    for moved in _moved_from(flow, value):
+    for moved in map(flow.array, flow.handed_on(value)):
         bare = moved.reshape([length for length in moved.shape if length > 1])
         array = bare[:, None] if bare.ndim == _LOGITS - 1 else bare
         if array.ndim != _LOGITS or array.dtype.kind != "f":
@@ -156,12 +140,3 @@ def _as_heads(flow: Flow, value: int, sizes: tuple[int, int, int]) -> Iterator[A
         if orders:
             yield from (array.transpose(order) for order in orders)
             return
-
-
-def _moved_from(flow: Flow, value: int) -> Iterator[Array]:
-    for _ in range(_MOST_STEPS):
-        yield flow.array(value)
-        step = flow.making(value)
-        if step is None or step.kind != Kind.REARRANGEMENT or len(step.operands) != 1:
-            return
-        value = step.operands[0]

@@ -14,9 +14,9 @@ from veriformer.conformance_tests.rounding.precision import Precision
 from veriformer.reference.conventions import EmptyRow
 
 # Beyond any error that a bound is compared with, and its square is far from the largest float64.
-# The keys of a block, where attention is called with a number of them.
-_LEAST_BLOCK = 4
 _LARGEST_LOGARITHM = 200.0
+# The fewest keys of a block that kernels have by far; the roundings of smaller blocks are not allowed for.
+_BLOCK = 4
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,12 @@ def merged_normaliser_error(normaliser: Array, logits: Array, precision: Precisi
     """Return the relative error that a row's weights share when the logarithm is added up block by block.
 
     λ ← log(e^λ + e^λ′), the λ′ of a block of keys, is rounded once more for each block after the first, in proportion
-    to what was added up so far, which lies between the largest logit of a block and the last λ. No block that is tried
-    has fewer than `_LEAST_BLOCK` keys: u′ (|λ| + (⌈S/4⌉ − 1) max(|λ|, largest |max z| of a block)).
+    to what was added up so far, which lies between the largest logit of a block and the last λ. With blocks of four
+    keys that is u′ (|λ| + (⌈S/4⌉ − 1) max(|λ|, largest |max z| of a block)). Smaller blocks, which no kernel has, may
+    need more than is allowed, so that masks that leak little are still found.
     """
     keys = logits.shape[-1]
-    blocks = [logits[..., first : first + _LEAST_BLOCK] for first in range(0, keys, _LEAST_BLOCK)]
+    blocks = [logits[..., first : first + _BLOCK] for first in range(0, keys, _BLOCK)]
     if len(blocks) < 2:
         return normaliser_error(normaliser, precision)
     largest = np.stack([np.max(one, axis=-1, keepdims=True, initial=-np.inf) for one in blocks])

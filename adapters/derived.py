@@ -55,15 +55,14 @@ class DerivedBackward:
         inputs = (name for name in specification.positional if name not in specification.cotangents)
         places = {name: place for place, name in enumerate((*inputs, *self._named))}
         self._differentiated = tuple(places[name] for name in specification.differentiated)
-        self.__signature__ = _signature(specification, keyword_names(forward))
+        self.__signature__ = _signature(
+            specification, keyword_names(forward) - getattr(forward, "without_gradients", frozenset())
+        )
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the gradients of ⟨last arguments, forward(*other arguments)⟩ by the differentiated arguments."""
         inputs, cotangents = arguments[: -self._cotangents], arguments[-self._cotangents :]
         inputs += tuple(keywords.pop(name) for name in self._named)
-        refuse = getattr(self._forward, "refuse_gradient", None)
-        if refuse is not None:
-            refuse(keywords)
         forward = partial(self._forward, **keywords)
         if self._has_records:
             found = self._by_records(forward, inputs, cotangents)

@@ -32,6 +32,9 @@ class ByQuery(Around):
     needs: bool = False
     by_position: bool = False
     rearranged_with: ClassVar[tuple[str, ...]] = ("mask",)
+    # With a window, the other queries of a sample may see no key. What is made of them is not looked at, but their
+    # gradient, NaN times zero, would be in that of all keys.
+    without_gradients: ClassVar[frozenset[str]] = frozenset({"window"})
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all queries; ValueError for a bias of heads that come one by one."""
@@ -53,15 +56,6 @@ class ByQuery(Around):
             return self.layout.call(inner, given)
 
         return samples.own_ones(of_part)
-
-    def refuse_gradient(self, arguments: Arguments) -> None:
-        """Raise ValueError for a mask with a window, in which the other queries of a sample may see no key.
-
-        What is made of such a query is not looked at; its gradient, NaN times zero, would be in that of all keys.
-        """
-        mask = arguments.get("mask")
-        if mask is not None and arguments.get("window") is not None and not self._is_small(mask):
-            raise ValueError("gradients are taken with a mask or with a window here: each query is a sample of its own")
 
     def _is_small(self, mask: Any) -> bool:
         """Return whether a mask has no more axes than the function's."""

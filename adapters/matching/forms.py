@@ -111,10 +111,14 @@ class Adopted:
             self._function, {**dict(zip(self._record.positional, positional, strict=True)), **named}
         )
 
-    def refuse_gradient(self, arguments: Arguments) -> None:
-        """Raise ValueError for a call with these arguments whose gradients are not those of the operation."""
-        if isinstance(self._form.layout, Around):
-            self._form.layout.refuse_gradient(arguments)
+    @property
+    def without_gradients(self) -> frozenset[str]:
+        """The keywords with which no gradients are taken."""
+        layout, found = self._form.layout, frozenset[str]()
+        while isinstance(layout, Around):
+            found |= layout.without_gradients
+            layout = layout.layout
+        return found
 
     @property
     def form(self) -> Form:

@@ -56,6 +56,8 @@ class Around:
     layout: Layout
     # The arguments with which a call of the interface becomes several of the function, or one with other samples.
     rearranged_with: ClassVar[tuple[str, ...]] = ()
+    # The keywords with which no gradients are taken.
+    without_gradients: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def words(self) -> str:
@@ -66,11 +68,6 @@ class Around:
     def rank(self) -> int:
         """The number of axes that the function is given."""
         return self.layout.rank
-
-    def refuse_gradient(self, arguments: Arguments) -> None:
-        """Raise ValueError where the gradients of a call are not those of the operation."""
-        if isinstance(self.layout, Around):
-            self.layout.refuse_gradient(arguments)
 
 
 @dataclass(frozen=True)

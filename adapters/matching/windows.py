@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.probes import Probe, is_near
@@ -36,12 +37,24 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     one = form.with_source(name, _left(form.sources[name]), "window", f"`{name}`: the keys to the left")
     result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))
     # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
-    if result is not None and any(is_near(result, probe.with_argument("window", w).expected) for w in _WINDOWS):
+    probes = [probe.with_argument("window", window) for window in _WINDOWS]
+    if result is not None and any(is_near(result, each.expected) for each in probes):
         return one
+    whole = trials.result(form, probe)
+    if result is not None and whole is not None and not is_near(whole, probe.expected):
+        # A function that is wrong without a window has one all the same: the queries that it changes tell.
+        changed = _changed(result, whole)
+        if any(np.array_equal(changed, _changed(each.expected, probe.expected)) for each in probes):
+            return one
     if result is not None and is_near(result, probe.expected):
         # It is called a window, and hides nothing however narrow it is.
         return one
     return replace(form, words=(*form.words, f"`{name}` so wide that it hides nothing: it fits no known window"))
+
+
+def _changed(result: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return which queries have another result, (L,)."""
+    return np.asarray(~np.isclose(result, other, rtol=1e-4, atol=1e-6).all(axis=(0, 1, 3)))
 
 
 def _not_given(form: Form, name: str, probe: Probe) -> Form:

@@ -71,6 +71,13 @@ def test_a_window_of_a_function_that_is_causal_by_default_is_given(loaded: Loade
     assert "it fits no known window" in other.notices[0] or "not given" in other.notices[0]
 
 
+def test_a_wrong_scale_does_not_hide_the_window(loaded: Loaded) -> None:
+    found = loaded(WINDOWED.replace("np.sqrt(q.shape[-1])", "q.shape[-1]"))
+    assert "`window`: the keys to the left" in found.notices[0]
+    report = check(found, laws="attention.*", tier="quick")
+    assert [one.mistakes for one in report.diagnoses[0].suspects] == [("scale_applied_twice",)]
+
+
 def test_heads_that_are_told_are_side_by_side(loaded: Loaded) -> None:
     text = """
 def attention(q, k, v, n_heads):

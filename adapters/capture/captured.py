@@ -334,4 +334,4 @@ def _guesses(
     one_sample: bool,
 ) -> Iterator[Candidate]:
     sizes = sizes_for({**shapes, **others})
-    return candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=1) if one_sample else sizes)
+    return candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=1) if one_sample else sizes, others)

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from veriformer.adapters.capture.named_inputs import Known, arrays_by_name
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.weights import Array, is_floating
 from veriformer.adapters.capture.widths import of_wanted_width
@@ -28,6 +29,8 @@ Shape = tuple[int, ...]
 _BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
 # Image sides to try where the parameters do not tell.
 _SIDES = (32, 28, 224)
+# Vectors beside those of patches: one for a class, or none, or another one for distillation, or registers.
+_EXTRA_TOKENS = (1, 0, 2, 5)
 # A table with more rows is rather a vocabulary.
 _MOST_PATCHES = 1300
 _MOST_LISTED = 6
@@ -42,7 +45,9 @@ _FLOATS = re.compile(r"^(hidden_states|features|embeds|embeddings|inputs_embeds|
 _TARGET = re.compile(r"tgt|trg|target|^y$|decoder_input|^dec", re.IGNORECASE)
 
 # What an argument without a default is handed, by its name.
-_ABSENT = re.compile(r"mask|bias|cache|past|state|key|rng|label|^targets$|dropout|hidden|aux|^valid_len", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"mask|bias|cache|past|state(?!s$)|key|rng|label|^targets$|dropout|hidden|aux|^valid_len", re.IGNORECASE
+)
 # What hides something, and hides nothing where it is left out.
 _HIDING = re.compile(r"mask|pad|(len|lens|lengths)$", re.IGNORECASE)
 _TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
@@ -186,12 +191,14 @@ def candidates(
     first_input: int = 0,
     seed: int = 0,
     sizes: Sizes | None = None,
+    others: Mapping[str, Shape] | None = None,
 ) -> Iterator[Candidate]:
     """Yield inputs to try, the most likely first.
 
-    `shapes` are those of the parameters, by path and in order. `called` has the signature, whose inputs begin with the
-    argument at `first_input`. Tried are tokens, two sequences of tokens, floats of the model's width, and images; what
-    the first argument is called, or a convolution in front, puts the last two first.
+    `shapes` are those of the parameters, by path and in order, and `others` those of other arrays of the model.
+    `called` has the signature, whose inputs begin with the argument at `first_input`. Tried are tokens, two sequences
+    of tokens, floats of the model's width, images, and what each argument is called; what the first argument is called,
+    or a convolution in front, puts floats or images first.
     """
     signature = arguments_of(called)[first_input:]
     filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes())
@@ -199,11 +206,15 @@ def candidates(
     # Made one by one, since each may be large.
     tokens = _token_candidates(filled, rows)
     floats = _float_candidates(filled, list(shapes.values()), rows)
-    images = _image_candidates(filled, list(shapes.values()))
+    arrays = [*shapes.values(), *(others or {}).values()]
+    images = _image_candidates(filled, arrays)
+    named = _named_candidates(filled, rows, shapes, arrays)
     first = signature[0].name if signature else ""
     if _IMAGES.match(first) or _begins_with_convolution(shapes):
-        return chain(images, tokens, floats)
-    return chain(floats, tokens, images) if _FLOATS.match(first) else chain(tokens, floats, images)
+        return chain(images, named, tokens, floats)
+    if _FLOATS.match(first):
+        return chain(floats, tokens, images, named)
+    return chain(tokens, floats, images, named)
 
 
 def vocabulary(shapes: Mapping[str, Shape]) -> int:
@@ -296,6 +307,14 @@ class Filled:
             return None
         taken = tuple(positional) if self.arguments else arrays
         return Candidate(description, taken, keywords, tuple(left_out))
+
+    def names_of_inputs(self) -> list[str]:
+        """Return the names of the arguments that arrays are handed to, in their order."""
+        return [
+            one.name
+            for place, one in enumerate(self.arguments)
+            if place == 0 or (one.default is one.empty and not self._is_known(one))
+        ]
 
     def normal(self, *shape: int) -> Array:
         """Return normal numbers."""
@@ -440,15 +459,32 @@ def _widths(shapes: Sequence[Shape]) -> list[int]:
     return [width for width in dict.fromkeys(found) if width > 1]
 
 
+def _named_candidates(
+    filled: Filled, rows: int, shapes: Mapping[str, Shape], arrays: Sequence[Shape]
+) -> Iterator[Candidate]:
+    """Yield arrays for each argument by what it is called, where several must be given."""
+    names = filled.names_of_inputs()
+    images = [shape[1:] for shape in _image_shapes(filled.sizes.batch, arrays)]
+    known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images)
+    for described, found in arrays_by_name(names, known):
+        candidate = filled.with_arrays(described, *found)
+        if candidate is not None:
+            yield candidate
+
+
 def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
-    batch = filled.sizes.batch
+    for shape in _image_shapes(filled.sizes.batch, shapes):
+        candidate = filled.with_arrays(f"images {shape}", filled.normal(*shape))
+        if candidate is not None:
+            yield candidate
+
+
+def _image_shapes(batch: int, shapes: Sequence[Shape]) -> Iterator[Shape]:
+    """Yield the shapes of images that a model may take, the most likely first."""
     for channels, patch, channels_last in _patches(shapes):
         usual = [(side, side) for side in _SIDES if side % patch == 0]
         for high, wide in dict.fromkeys([*_sides(shapes, patch), *usual]):
-            shape = (batch, high, wide, channels) if channels_last else (batch, channels, high, wide)
-            candidate = filled.with_arrays(f"images {shape}", filled.normal(*shape))
-            if candidate is not None:
-                yield candidate
+            yield (batch, high, wide, channels) if channels_last else (batch, channels, high, wide)
 
 
 def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
@@ -471,7 +507,7 @@ def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
 def _sides(shapes: Sequence[Shape], patch: int) -> list[tuple[int, int]]:
     """Return heights and widths that have as many patches as a table of positions has rows, or one for a class less."""
     tables = [shape for shape in shapes if len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)]
-    counts = [shape[-2] - extra for shape in tables for extra in (1, 0)]
+    counts = [shape[-2] - extra for shape in tables for extra in _EXTRA_TOKENS]
     counts = [count for count in counts if count <= _MOST_PATCHES]
     pairs = {(high, count // high) for count in counts for high in range(2, count) if count % high == 0}
     # Most images are square, or nearly.

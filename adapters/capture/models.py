@@ -19,8 +19,10 @@ from typing import Any
 from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.closures import pair_of_closure
 from veriformer.adapters.capture.configuration import Plain, configuration_of
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+from veriformer.adapters.capture.initialised import with_its_parameters
 from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object, pair_of
 from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
@@ -128,6 +130,8 @@ def find_model(
         home = found
         found, name = _built_by_module(found, name), f"{name}:build"
     notes: list[str] = []
+    if home is not None and _is_function(found) and not is_implementation(found, home):
+        found = with_its_parameters(found, home, notes) or found
     if _is_linen(found):
         found = _initialised(found, name, notes, home)
     if is_implementation(found, home):
@@ -139,6 +143,9 @@ def find_model(
     framework = framework_of(model)
     if framework in (None, "numpy") and is_jax_object(model) and not (model is found and _is_function(model)):
         framework, model = "jax", pair_of(model)
+    if framework is None and _is_function(model) and model is not found:
+        model = pair_of_closure(model) or model
+        framework = framework_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration)

@@ -6,6 +6,8 @@ import ast
 import os
 from pathlib import Path
 
+from veriformer.adapters.signatures import FIRST_PARAMETERS, makes_parameters
+
 # Models of the first are not recorded, those of the others are; Keras runs on several of them.
 _NOT_RECORDED = frozenset({"tensorflow", "mlx", "tinygrad"})
 _RECORDED = frozenset({"torch", "jax", "flax", "equinox"})
@@ -16,7 +18,8 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     """Return what a Python file may have as models: what stands alone, and the classes that are parts of others.
 
     Alone stand `build`, and the public classes with a forward pass that nothing uses, in the order of their size in the
-    file: the whole stands after its parts. Both are empty where the file cannot be read.
+    file: the whole stands after its parts. So do functions of parameters, where another one makes these. Both are empty
+    where the file cannot be read.
     """
     try:
         tree = ast.parse(Path(place).read_text(encoding="utf-8"))
@@ -27,7 +30,17 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     users: list[ast.ClassDef | ast.FunctionDef] = [*classes.values(), *_functions(tree)]
     used = {name for one in users for name in _names_in(one) if name != one.name}
     alone = [*_builders(tree), *(name for name in reversed(models) if name not in used)]
-    return alone, [name for name in models if name in used]
+    return [*alone, *_with_parameters(tree)], [name for name in models if name in used]
+
+
+def _with_parameters(tree: ast.Module) -> list[str]:
+    """Return the public functions of parameters that no other one uses, where there is one that makes parameters."""
+    functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+    if not any(makes_parameters(one.name) for one in functions):
+        return []
+    used = {name for one in functions for name in _names_in(one) if name != one.name}
+    public = [one for one in functions if not one.name.startswith("_") and one.name not in used]
+    return [one.name for one in reversed(public) if one.args.args and one.args.args[0].arg in FIRST_PARAMETERS]
 
 
 def is_never_recorded(place: str) -> bool:

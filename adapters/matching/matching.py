@@ -27,6 +27,7 @@ from veriformer.adapters.matching.names import (
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.search import Found, form_of
 from veriformer.adapters.matching.sublayers import sublayer_of
+from veriformer.adapters.matching.texts import repeats_key_heads
 from veriformer.spec.operations import OPERATIONS
 
 # Functions that do something, rather than compute an operation of their arguments, are not called.
@@ -189,7 +190,7 @@ def _best(
         asked, takings = of_logits.OPERATION, parameters_of(masked) or []
     best: _Candidate | None = None
     reason = ""
-    for operation, named in _operations(name, takings, asked):
+    for operation, named in _operations(function, name, takings, asked):
         if best is not None and not named:
             break
         for arrays in _frameworks(function, declared):
@@ -247,7 +248,9 @@ def _gradient_returned(best: _Candidate) -> _Candidate | None:
     return None if found is None else _Candidate(called, name, best.framework, found, best.function)
 
 
-def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iterator[tuple[str, bool]]:
+def _operations(
+    function: Callable[..., Any], name: str, takings: Sequence[Taking], asked: str | None
+) -> Iterator[tuple[str, bool]]:
     """Yield the operations to try, and whether the function is called so; others are suggested by its parameters."""
     if asked is not None:
         yield asked, True
@@ -257,6 +260,8 @@ def _operations(name: str, takings: Sequence[Taking], asked: str | None) -> Iter
         of_name.append("scaled_dot_product_attention")
     if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
         of_name.append("scaled_dot_product_attention")
+    if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and repeats_key_heads(function):
+        of_name.insert(0, _GROUPED)
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")
     if "alibi" in words_of(name) and alibi.is_attention(takings):

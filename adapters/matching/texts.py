@@ -20,6 +20,11 @@ _HIDES = re.compile(
 )
 _SHOWS = re.compile(r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen)\b", re.I)
 _NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
+_OF_KEY_HEADS = re.compile(
+    r"\b(n_rep|num_rep|(n|num)_(kv|key_value)_(heads|groups)|kv_heads|[hn]_?kv|[hn]_?k_?v_?heads|(repeat|expand)_kv)\b",
+    re.I,
+)
+_TOLD_QUOTIENT = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
@@ -74,6 +79,15 @@ def _hides(words: str) -> bool | None:
     if hides == shows or _NOT.search(words):
         return None
     return hides
+
+
+def repeats_key_heads(function: Callable[..., Any]) -> bool:
+    """Return whether a function divides numbers of heads by those of keys, as grouped attention does.
+
+    What is told the quotient, as by a module that it is handed, may be told that it is 1.
+    """
+    source = source_of(function) or ""
+    return bool(_OF_KEY_HEADS.search(source) and "//" in source and not _TOLD_QUOTIENT.search(source))
 
 
 def says_power_of_two(function: Callable[..., Any]) -> bool:

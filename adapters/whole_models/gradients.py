@@ -1,4 +1,7 @@
-"""The gradients of a model's parameters along one direction of each group, with difference quotients."""
+"""The gradients of a model along one direction of each group of parameters, and of vectors that it is given.
+
+Each comes with difference quotients.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,12 @@ class Gradients:
     groups: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     """What each group is called: a parameter, or the first and the last of several."""
+    of_input: bool = False
+    """Whether the gradient of the inputs, which are vectors, is compared after the groups."""
 
     def derivatives(self, sequences: Sequences, inputs: Any, cotangent: Any, extra: Mapping[str, Any]) -> Any:
         """Return (groups, 3): the derivative of ⟨cotangent, result⟩ along a direction, by differentiation and by the
-        difference quotients of a step ahead and of one behind.
+        difference quotients of a step ahead and of one behind; one row more for inputs that are vectors.
 
         `extra` are further arguments by name: the one for padding hides nothing, since a gradient may pass through rows
         of padding whose logits are all lost in rounding.
@@ -45,8 +50,8 @@ class Gradients:
         step = _STEPS[stage.dtype]
         rows = []
 
-        def value() -> float:
-            return float((factors * sequences.as_numpy(sequences.outputs(inputs, extra))).sum())
+        def value(at: Any = inputs) -> float:
+            return float((factors * sequences.as_numpy(sequences.outputs(at, extra))).sum())
 
         here = value()
         for group in self.groups:
@@ -56,6 +61,10 @@ class Gradients:
                 behind = value()
             derivative = sum(found[place] for place in group)
             rows.append((derivative, (ahead - here) / step, (here - behind) / step))
+        if self.of_input:
+            derivative = _along_input(sequences, inputs, cotangent, extra)
+            moved = [value(_moved(sequences, inputs, by)) for by in (step, -step)]
+            rows.append((derivative, (moved[0] - here) / step, (here - moved[1]) / step))
         return sequences.as_framework(np.array(rows))
 
 
@@ -78,7 +87,35 @@ def gradients_of(sequences: Sequences, draw: Callable[[int, int], Array]) -> Gra
     number = max(_FEWEST, min(_MOST, affordable))
     parts = [part for part in np.array_split(np.array(others, dtype=int), number) if len(part)]
     groups = (*((place,) for place in alone), *(tuple(int(place) for place in part) for part in parts))
-    return Gradients(groups, tuple(_name([stage.learned[place] for place in group]) for group in groups))
+    names = [_name([stage.learned[place] for place in group]) for group in groups]
+    of_input = _reaches_input(sequences, inputs, sequences.as_framework(cotangent))
+    return Gradients(groups, (*names, *(["the input"] if of_input else [])), of_input)
+
+
+def _reaches_input(sequences: Sequences, inputs: Any, cotangent: Any) -> bool:
+    """Return whether the inputs are vectors that a gradient reaches: a model may leave what it is given aside."""
+    if sequences.as_numpy(inputs).dtype.kind != "f":
+        return False
+    try:
+        return bool(_along_input(sequences, inputs, cotangent, {}))
+    except (NotDifferentiable, RuntimeError):
+        return False
+
+
+def _along_input(sequences: Sequences, inputs: Any, cotangent: Any, extra: Mapping[str, Any]) -> float:
+    """Return the derivative of ⟨cotangent, result⟩ along a direction of the inputs; 0 where no way leads to them."""
+    found = sequences.stage.differentiated_by_input(lambda at: sequences.outputs(at, extra), inputs, cotangent)
+    return 0.0 if found is None else float((sequences.as_numpy(found) * _direction(sequences, inputs)).sum())
+
+
+def _moved(sequences: Sequences, inputs: Any, by: float) -> Any:
+    return sequences.as_framework(sequences.as_numpy(inputs) + by * _direction(sequences, inputs))
+
+
+def _direction(sequences: Sequences, inputs: Any) -> Array:
+    """Return the numbers of the inputs in reverse: a direction along which no norm of them is constant."""
+    array = sequences.as_numpy(inputs)
+    return np.asarray(array.ravel()[::-1].reshape(array.shape))
 
 
 def _name(names: Sequence[str]) -> str:

@@ -126,14 +126,20 @@ class JaxStage(Stage):
             with self._holding(learned):
                 return (result() * cotangent).sum()
 
+        return list(self._gradient(value, [self._arrays[place] for place in self._learned]))
+
+    def differentiated_by_input(self, result: Callable[[Any], Any], inputs: Any, cotangent: Any) -> Any:
+        """Go back with jax.grad."""
+        return self._gradient(lambda fed: (result(fed) * cotangent).sum(), inputs)
+
+    def _gradient(self, value: Callable[[Any], Any], at: Any) -> Any:
         self._is_differentiated = True
         try:
-            found = jax.grad(value)([self._arrays[place] for place in self._learned])
+            return jax.grad(value)(at)
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise NotDifferentiable("jax cannot trace how its results are put together") from error
         finally:
             self._is_differentiated = False
-        return list(found)
 
     def held(self, place: int) -> Any:
         """Return a learned parameter."""

@@ -22,6 +22,7 @@ class Features:
     caching: Caching | None = None
     gradients: Gradients | None = None
     loss: Loss | None = None
+    takes_samples: bool = False
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -31,6 +32,7 @@ class Features:
             "parts": self.caching,
             "cotangent": self.gradients,
             "labels": self.loss,
+            "samples": self.takes_samples or None,
         }
         return tuple(name for name, feature in has.items() if feature is not None)
 
@@ -52,9 +54,12 @@ class ModelOperation:
         parts: tuple[int, ...] | None = None,
         cotangent: Any = None,
         labels: Any = None,
+        samples: Any = None,
     ) -> Any:
         """Return the result, (B, L, ·), or what the keywords ask for in its place."""
         features = self._features
+        if samples is not None:
+            return self._sequences.of_samples(self._sequences.as_numpy(samples)).outputs(inputs)
         inputs, extra = self._padded(inputs, padding_mask)
         if parts is not None and features.caching is not None:
             return features.caching.outputs(self._sequences, inputs, parts, extra)

@@ -1,7 +1,7 @@
 """A model called on other sequences than the one that it was recorded on.
 
-The other arguments, such as a source or masks, are those of the recorded pass: of the first sample, for each sample,
-and as far as the sequence goes.
+The other arguments, such as a source or masks, are those of the recorded pass, as far as the sequence goes: of the
+first sample, for each sample, or of `samples`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Sequences:
     `axes` are those of samples and of positions in it; an axis that it lacks is None. Images are sequences of one
     vector. `pooled` says that the result has no axis of positions, but one vector for each sample. `beside` are the
     places, among the arrays that the model returns, of vectors of each sample that come beside the result: they are
-    joined to the result of each position. `at` is the place of the result among so many arrays.
+    joined to the result of each position. `at` is the place of the result among so many arrays. `samples` are those of
+    the recorded pass whose other arguments each sample gets; that is the first for all where it is empty.
     """
 
     stage: Stage
@@ -44,6 +45,7 @@ class Sequences:
     pooled: bool = False
     beside: tuple[int, ...] = ()
     at: tuple[int, int] | None = None
+    samples: tuple[int, ...] = ()
 
     @property
     def recorded(self) -> Any:
@@ -80,6 +82,21 @@ class Sequences:
     def others(self) -> Mapping[Place, Any]:
         """The arrays among the other arguments."""
         return {place: value for place, value in self.given.items() if place != self.place and is_array(value)}
+
+    @property
+    def has_arguments_of_samples(self) -> bool:
+        """Whether other arguments differ between the samples of the recorded pass."""
+        axis, count = self.axes[0], self.shape[0]
+        # An axis as long as that of the positions may be another one of these.
+        if axis is None or count < 2 or count == self.shape[1]:
+            return False
+        arrays = (self.stage.framework.to_numpy(one) for one in self.others.values())
+        of_samples = (one for one in arrays if one.ndim > axis and one.shape[axis] == count)
+        return any((one != one.take([0], axis)).any() for one in of_samples)
+
+    def of_samples(self, samples: Array) -> Sequences:
+        """Return the sequences whose samples get the other arguments of these samples of the recorded pass."""
+        return replace(self, samples=tuple(int(one) for one in samples))
 
     @property
     def grows(self) -> bool:
@@ -198,7 +215,7 @@ class Sequences:
         array, recorded = self.stage.framework.to_numpy(self.given[place]), self.shape
         for axis, size in enumerate(array.shape):
             if axis == self.axes[0] and size == recorded[0] > 1:
-                array = np.repeat(array.take([0], axis), batch, axis)
+                array = array.take([one % size for one in self.samples] or [0] * batch, axis)
             elif size == recorded[1] > 1:
                 array = array.take(range(length), axis)
         return self.as_framework(array)
@@ -222,6 +239,8 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
     array = given[place]
     tokens = stage.framework.to_numpy(array).dtype.kind != "f"
     rank = len(array.shape)
+    if _compares_samples(stage, given, place, returned):
+        raise NotWrapped("its result is of pairs of samples, so that no sample has one of its own")
     if rank == _IMAGE or (rank == _ROWS and not tokens and _has_samples_beside(given, place)):
         return Sequences(stage, place, given, (0, None), pooled=True)
     if rank == (1 if tokens else 2):
@@ -229,6 +248,14 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
     straight = _judged(Sequences(stage, place, given, (0, 1)), returned)
     turned = _judged(Sequences(stage, place, given, (1, 0)), returned)
     return turned if _keeps_samples_apart(turned) and not _keeps_samples_apart(straight) else straight
+
+
+def _compares_samples(stage: Stage, given: Mapping[Place, Any], place: Place, returned: Any) -> bool:
+    """Return whether a model of several inputs returns a number for each pair of their samples, as CLIP does."""
+    count = int(given[place].shape[0])
+    results = [array for _, array in named_arrays(returned, stage.framework.is_array)]
+    pairs = bool(results) and tuple(results[0].shape) == (count, count)
+    return count > 1 and pairs and _has_samples_beside(given, place)
 
 
 def _has_samples_beside(given: Mapping[Place, Any], place: Place) -> bool:

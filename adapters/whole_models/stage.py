@@ -55,6 +55,13 @@ class Stage(ABC):
         """
         raise self._not_differentiable()
 
+    def differentiated_by_input(self, result: Callable[[Any], Any], inputs: Any, cotangent: Any) -> Any:
+        """Return the gradient of ⟨cotangent, result(inputs)⟩ by the inputs, None where no way leads to them.
+
+        Raises as `differentiated` does.
+        """
+        raise self._not_differentiable()
+
     def held(self, place: int) -> Any:
         """Return a learned parameter."""
         raise self._not_differentiable()

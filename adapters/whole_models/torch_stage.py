@@ -127,6 +127,18 @@ class TorchStage(Stage):
         self._kept_free.update(_rows_of_padding(value.grad_fn, self._learned))
         return list(torch.autograd.grad(value, self._learned, allow_unused=True))
 
+    def differentiated_by_input(self, result: Callable[[Any], Any], inputs: Any, cotangent: Any) -> Any:
+        """Go back with autograd, to a leaf that holds the inputs."""
+        leaf = inputs.detach().clone().requires_grad_()
+        self._recording = True
+        try:
+            with torch.enable_grad():
+                # What is done to the leaf in place is done to a copy of it.
+                value = (result(leaf * 1.0) * cotangent).sum()
+        finally:
+            self._recording = False
+        return torch.autograd.grad(value, leaf, allow_unused=True)[0] if value.requires_grad else None
+
     def held(self, place: int) -> torch.Tensor:
         """Return a learned parameter."""
         return self._learned[place].data

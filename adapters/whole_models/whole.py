@@ -64,6 +64,7 @@ class WholeModel:
             caching_of(sequences, draw, longest) if self.causal and not sequences.is_fixed else None,
             gradients_of(sequences, draw),
             loss_of(sequences, draw, longest),
+            sequences.has_arguments_of_samples,
         )
         promised = {
             "causal": self.causal and not sequences.pooled,

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
+import numpy as np
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Unknown
+from veriformer.conformance_tests.recognition.conditions import conditions_of
+from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Unknown, Waves
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
-from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.maps import LinearMap, Lookup
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import code_of
@@ -60,7 +62,8 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     understood: set[int] = set()
     for one in model.maps.linear:
         understood.update((one.step, *_of_bias(model, one)))
-    understood.update(one.step for one in model.maps.lookups)
+    for one in model.maps.lookups:
+        understood.update((one.step, *_of_rows(model, one)))
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
         if layered.attention is not None and layered.is_judged and (layered.attention.setting is not None or known):
@@ -78,6 +81,10 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         understood.update(_read_as(model, model.reader.read(output)))
     for norm in model.other_norms:
         understood.update(_read_as(model, norm))
+    for _, condition in (found for one in model.conditioned for found in conditions_of(one)):
+        understood.update(_read_as(model, condition.of))
+    for one in model.other_maps:
+        understood.update(_read_as(model, model.reader.read(one.input)))
     # Where no sublayer was found, every map is behind the last one.
     for one in model.ends if model.layered else model.ends[-1:]:
         understood.update(_read_as(model, model.reader.read(one.input)))
@@ -86,6 +93,19 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
             understood.update(model.flow.between(pooled.stream, one.input))
             understood.update(_read_as(model, model.reader.read(pooled.stream)))
     return computing, computing & understood
+
+
+def _of_rows(model: ModelReading, lookup: Lookup) -> set[int]:
+    """Return the steps between the tokens that were handed over and the rows that are looked up, if these are the same.
+
+    JAX has numbers below 0 count from the end.
+    """
+    rows = model.flow.array(lookup.rows).ravel()
+    for one in model.trace.inputs:
+        tokens = model.flow.array(one)
+        if tokens.dtype.kind in "iu" and np.array_equal(tokens.ravel(), rows):
+            return set(model.flow.between(one, lookup.rows))
+    return set()
 
 
 def _departs_knowingly(layered: Layered, departures: Sequence[Departure]) -> bool:
@@ -110,10 +130,11 @@ def _of_mixture(model: ModelReading, mixture: Mixture) -> set[int]:
 
 def _read_as(model: ModelReading, expression: Expression) -> set[int]:
     """Return the steps that make a value of what it was read as: down to maps, tables, heads, and what is unknown."""
-    if expression.value < 0 or _is_an_end(expression):
+    if expression.value < 0 or (_is_an_end(expression) and not isinstance(expression, Waves)):
         return set()
     inside = each_inside(expression, lambda one: isinstance(one, Output) or _is_unknown(one))
-    ends = {one.value for one in inside if _is_an_end(one)}
+    # What is made of the model's inputs alone has no end behind it.
+    ends = {one.value for one in inside if _is_an_end(one) and not isinstance(one, Waves)}
     near = model.flow.ancestors(expression.value, stop=lambda one: one in ends or one in model.maps.by_output)
     made = (model.flow.maker(one) for one in near if one not in ends and one not in model.maps.by_output)
     return {one for one in made if one is not None}

@@ -12,9 +12,10 @@ from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_mistakes,
 )
-from veriformer.conformance_tests.recognition.expressions import Norm, Sum
+from veriformer.conformance_tests.recognition.expressions import Norm, Output, Sum
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
 from veriformer.conformance_tests.recognition.positions_kept import displaced_by, moved_in
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -22,7 +23,7 @@ from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
 )
-from veriformer.conformance_tests.recognition.streams import Place
+from veriformer.conformance_tests.recognition.streams import Place, leaves
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
@@ -60,6 +61,7 @@ def departures_of_ends(model: ModelReading) -> Iterator[Departure]:
         for item in norm_mistakes(model.flow, norm, "final_norm"):
             yield departure(model, path_of_norm(model.flow, norm), None, norm.kind, item)
     yield from _of_output(model)
+    yield from _of_image(model)
     yield from _of_positions(model)
 
 
@@ -193,6 +195,33 @@ def _of_output(model: ModelReading) -> Iterator[Departure]:
             place = model.flow.maker(model.trace.outputs[0]) or len(model.flow.steps) - 1
             item = Suspicion("unembedding", place, sentence, (suspected("softmax_wrong_axis"),))
             yield departure(model, common_path(model.ends[-1].names).rpartition(".")[0], None, "unembedding", item)
+
+
+def _of_image(model: ModelReading) -> Iterator[Departure]:
+    """Yield that the vectors of the last map are not laid out as the patches of the image that the model returns."""
+    if not model.ends or not model.trace.outputs:
+        return
+    one, image = model.ends[-1], model.trace.outputs[0]
+    words = image_words(model.flow, one, image)
+    sentence = ""
+    if words == NO_PATCHES:
+        sentence = "each vector goes to pieces of the image that are no patch of it: axes are not exchanged"
+    elif words and (cut := _cut_into(model, image)) and words != f"laid out as {cut}":
+        sentence = f"an image is cut into {cut}, and the result is {words}"
+    if sentence:
+        place = model.flow.maker(image) or one.step
+        item = Suspicion("unembedding", place, sentence, ())
+        yield departure(model, common_path(one.names).rpartition(".")[0], None, "unembedding", item)
+
+
+def _cut_into(model: ModelReading, image: int) -> str:
+    """Return the patches that an input of the shape of an image is cut into; "" where none is, or that is not known."""
+    shape = model.flow.shape(image)
+    if not any(model.flow.shape(one) == shape for one in model.trace.inputs):
+        return ""
+    ends = (leaf for _, one in model.embeddings for term in one.terms for leaf in leaves(term))
+    maps = (leaf.map for leaf in ends if isinstance(leaf, Output))
+    return next((words for one in maps if (words := patch_words(model.flow, one)) not in ("", NO_PATCHES)), "")
 
 
 def _unused_norm(model: ModelReading) -> str:

@@ -17,6 +17,13 @@ class Expression:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What each sample's vectors are multiplied by or moved by, such as what a time step gives; not of the stream."""
+
+    of: Expression
+
+
+@dataclass(frozen=True)
 class Embedded(Expression):
     """Rows of a table of parameters."""
 
@@ -48,7 +55,8 @@ class Norm(Expression):
 
     `gain` and `shift` are values, None where there are none; `one_plus` says that the gain is one more than its
     parameter. `eps` is None where rounding hides it. `mistake` is what is wrong with it, where that is known; a `kind`
-    of "norm" is a norm that no formula was found for.
+    of "norm" is a norm that no formula was found for. `given_gain` and `given_shift` are those that each sample has of
+    its own, behind the others.
     """
 
     of: Expression
@@ -59,6 +67,8 @@ class Norm(Expression):
     shift: int | None
     one_plus: bool = False
     mistake: Named | None = None
+    given_gain: Condition | None = None
+    given_shift: Condition | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,28 @@ class Scaled(Expression):
 
     of: Expression
     factor: float
+
+
+@dataclass(frozen=True)
+class Gated(Expression):
+    """A value of which each sample's vectors are multiplied by a vector that something else gives."""
+
+    of: Expression
+    by: Condition
+
+
+@dataclass(frozen=True)
+class Waves(Expression):
+    """Sines and cosines of a number that each sample has, such as a time step, times `times`.
+
+    `layout` says which stands first, and whether they stand in halves or in turns. The frequencies fall from 1 by
+    `base`; `is_last_exact` says that the last one is 1 / base.
+    """
+
+    layout: str
+    base: float
+    is_last_exact: bool
+    times: float
 
 
 @dataclass(frozen=True)

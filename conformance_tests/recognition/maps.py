@@ -143,7 +143,9 @@ class Maps:
             return None
         vector, whole = self.flow.array(others[0]), self.flow.array(value)
         made_of = [self.flow.array(self.flow.trace.parameters[name]) for name in self.flow.parameters_of(others[0])]
-        wide = {width for width in (whole.shape[-1], int(np.prod(whole.shape[-2:]))) if width <= columns}
+        # One map for queries, keys and values may have three axes of its own.
+        ends = (int(np.prod(whole.shape[-axes:])) for axes in (1, 2, 3))
+        wide = {width for width in ends if width <= columns}
         flat = bool(made_of) and all(one.size in wide for one in made_of)
         return others[0] if vector.size in wide or (flat and vector.size == whole.size) else None
 

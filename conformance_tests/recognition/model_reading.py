@@ -8,12 +8,13 @@ from functools import cached_property
 from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.attentions import read_attention
+from veriformer.conformance_tests.recognition.conditions import conditioned_in, conditioners_of, unused_parts
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     embedding_of,
 )
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Sum, Taken, Unknown
+from veriformer.conformance_tests.recognition.expressions import Expression, Gated, Norm, Output, Sum, Taken, Unknown
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import LEAST_ROWS, Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps, factors
@@ -229,8 +230,18 @@ class ModelReading:
     def ends(self) -> tuple[LinearMap, ...]:
         """The maps after the last sublayer, such as the unembedding."""
         last = max((one.first_step for one in self.layered), default=-1)
-        routers = {one.router.step for one in self.mixtures}
-        return tuple(one for one in self.sublayers.others if one.step > last and one.step not in routers)
+        others = {one.router.step for one in self.mixtures} | {one.step for one in self.conditioners}
+        return tuple(one for one in self.sublayers.others if one.step > last and one.step not in others)
+
+    @cached_property
+    def conditioned(self) -> tuple[Norm | Gated, ...]:
+        """The norms and outputs of sublayers to which each sample has a vector of its own, in order."""
+        return conditioned_in(self.streams.ends)
+
+    @cached_property
+    def conditioners(self) -> tuple[LinearMap, ...]:
+        """The maps that give the vectors of samples, and those before them, in order."""
+        return conditioners_of(self.conditioned, self.reader, self.sublayers.others)
 
     @cached_property
     def other_norms(self) -> tuple[Norm, ...]:
@@ -277,6 +288,22 @@ class ModelReading:
             value.name
             for index, value in enumerate(self.trace.values)
             if value.origin == "parameter" and index not in self._behind_outputs
+        )
+
+    @cached_property
+    def other_maps(self) -> tuple[LinearMap, ...]:
+        """The maps before a stream or a memory that are no sublayer's, no end, and not what a stream begins with."""
+        ends = (leaf for _, one in self.embeddings for term in one.terms for leaf in leaves(term))
+        known = {one.map.step for one in ends if isinstance(one, Output)} | {one.step for one in self.ends}
+        known |= {one.router.step for one in self.mixtures}
+        return tuple(one for one in self.sublayers.others if one.step not in known)
+
+    def unused_conditions(self) -> tuple[str, ...]:
+        """Return the parts of the vectors of samples that are made and not used, with the maps that make them."""
+        return tuple(
+            f"{part} of {path_of_maps(self.flow, (one,))}"
+            for one in self.conditioners
+            for part in unused_parts(self.flow, self.conditioned, one)
         )
 
     def unused_inputs(self) -> tuple[str, ...]:

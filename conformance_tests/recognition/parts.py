@@ -8,6 +8,7 @@ from dataclasses import replace
 from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.recognition.attention_words import attention_words
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
+from veriformer.conformance_tests.recognition.conditions import words_of_norm, words_of_vector
 from veriformer.conformance_tests.recognition.embeddings import (
     Embedding,
     Positions,
@@ -22,7 +23,8 @@ from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_order
-from veriformer.conformance_tests.recognition.patches import patch_words
+from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps
+from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import pooled_of
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
@@ -48,6 +50,7 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield from _other_norm(model, norm, departures)
     for mixture in model.mixtures:
         yield _router_part(model, mixture, departures)
+    yield from parts_of_other_maps(model)
     # Without a sublayer, only the last map is known to be the end of anything.
     for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)
@@ -124,7 +127,7 @@ def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departur
         status = "unrecognised" if status == "holds" and not understood else status
         role = norm.kind if understood else "unrecognised"
         places = [f"{stands.replace('_', ' ')} {other.kind}" for other, stands in others]
-        words = f"{summary_of(norm)}, {' and '.join(dict.fromkeys(places))}"
+        words = f"{summary_of(norm)}{words_of_norm(model.flow, norm)}, {' and '.join(dict.fromkeys(places))}"
         yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
 
 
@@ -170,7 +173,7 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(model, one, departures, understood=understood and not moved)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}" + (
+    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}{_gated(model, one)}" + (
         f", {MOVED}" if moved else ""
     )
     total = len(one.place.sublayer.entries) + 2 + len(residual)
@@ -202,6 +205,12 @@ def _beside(model: ModelReading, one: Layered) -> str:
     total = one.place.result
     beside = any(other.attention is not None and total is not None and other.place.result is total for other in same)
     return ", parallel to the attention" if beside else ""
+
+
+def _gated(model: ModelReading, one: Layered) -> str:
+    """Return that a vector of each sample multiplies what a sublayer gives; "" where none does."""
+    gate = one.place.gate
+    return "" if gate is None else f", its output times {words_of_vector(model.flow, gate)}"
 
 
 def _sublayer_status(model: ModelReading, one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
@@ -238,6 +247,7 @@ def _attention_part(
         words.insert(1, "across")
     words += attention_words(model.flow, reading, model.batch)
     conventions |= _attention_conventions(reading)
+    words += filter(None, [_gated(model, one).removeprefix(", ")])
     if moved_in(model.flow, one.place) is not None:
         understood = False
         words.append(MOVED)
@@ -300,6 +310,9 @@ def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
         read = read.of
     if factor != 1.0:
         yield f"of the stream times {factor:.4g}"
+    laid_out = image_words(model.flow, one, model.trace.outputs[0]) if model.trace.outputs else ""
+    if laid_out and laid_out != NO_PATCHES:
+        yield laid_out
 
 
 def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
@@ -321,7 +334,7 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
     path = path_of_norm(model.flow, read)
     status = _status(path, None, {"final_norm"}, departures)
     place = model.flow.maker(read.value) or 0
-    layer, words = None, summary_of(read)
+    layer, words = None, summary_of(read) + words_of_norm(model.flow, read)
     last = _before(model, read)
     if last is not None and any(one.place.after is not None for one in model.readings if one.stack == last.stack):
         # After the last sublayer of a post-norm model stands its own norm, and no further one.

@@ -26,6 +26,39 @@ def patch_words(flow: Flow, one: LinearMap) -> str:
     return f"patches of {heights[0]} × {widths[0]}, {_order(rows.min(axis=-1), columns.min(axis=-1))}"
 
 
+def image_words(flow: Flow, one: LinearMap, image: int) -> str:
+    """Return how a map's vectors are laid out as the patches of an image; "" where that is none, or has other numbers.
+
+    `image` is what the model returns, (B, C, H, W) or (B, H, W, C).
+    """
+    array, vectors = flow.array(image), flow.array(one.output)
+    if array.ndim != _IMAGE_AXES or vectors.ndim < len("LE") or array.size != vectors.size or not array.size:
+        return ""
+    if array.size % (len(array) * vectors.shape[-1]):
+        return ""
+    vectors = vectors.reshape(len(array), -1, vectors.shape[-1])
+    found = places(vectors, array)
+    if found is None or (found[0] >= vectors[0].size).any():
+        return ""
+    tokens = found[0].ravel() // vectors.shape[-1]
+    order = np.argsort(tokens, kind="stable").reshape(vectors.shape[1], -1)
+    # (C, H, W) in PyTorch, (H, W, C) in JAX and Keras.
+    laid_out = (_laid_out(order, array.shape[1:], channels) for channels in (0, 2))
+    return next(filter(None, laid_out), NO_PATCHES)
+
+
+def _laid_out(order: Array, shape: tuple[int, ...], channels: int) -> str:
+    """Return how vectors are laid out as patches of an image whose channels are an axis; "" where they are none.
+
+    `order` has the places (tokens, numbers) of each vector's numbers in the image.
+    """
+    axes = [axis for number, axis in enumerate(np.unravel_index(order, shape)) if number != channels]
+    heights, widths = (np.ptp(axis, axis=-1) + 1 for axis in axes)
+    if (heights * widths * shape[channels] != order.shape[-1]).any() or len(np.unique(heights)) > 1:
+        return ""
+    return f"laid out as patches of {heights[0]} × {widths[0]}, {_order(*(axis.min(axis=-1) for axis in axes))}"
+
+
 def _order(rows: Array, columns: Array) -> str:
     """Return in which order patches come that begin at these rows and columns."""
     starts = list(zip(rows.tolist(), columns.tolist(), strict=True))

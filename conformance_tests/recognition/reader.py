@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.agreement import agree, unit_of
+from veriformer.conformance_tests.recognition.conditioning import condition_in, waves_of
 from veriformer.conformance_tests.recognition.elementwise import activation_of, factor_of, limits_of, shift_of
 from veriformer.conformance_tests.recognition.expressions import (
     Activated,
     Attended,
+    Condition,
     Embedded,
     Expression,
     Fixed,
+    Gated,
     Limited,
     Norm,
     Output,
@@ -24,6 +28,7 @@ from veriformer.conformance_tests.recognition.expressions import (
     Sum,
     Taken,
     Unknown,
+    Waves,
 )
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import Maps
@@ -80,9 +85,10 @@ class Reader:
         if step is None:
             return Unknown(value, ())
         if step.kind in (Kind.REARRANGEMENT, Kind.LOOKUP):
-            return self._taken(value, step)
+            return self._waves(value) or self._taken(value, step)
         return (
-            self._sum_of_two(value, step)
+            self._conditioned(value, step)
+            or self._sum_of_two(value, step)
             or self._scaled(value, step)
             or self._norm(value)
             or self._activation(value)
@@ -92,6 +98,7 @@ class Reader:
             or self._sum_with_fixed(value, step)
             or self._mistaken_norm(value)
             or self._sum(value, step)
+            or self._waves(value)
             or Unknown(value, tuple(self.read(one) for one in self._moving(step)))
         )
 
@@ -106,6 +113,42 @@ class Reader:
         if parts and all(isinstance(part, Attended) for part in parts):
             return Attended(value, tuple(site for part in parts if isinstance(part, Attended) for site in part.sites))
         return Taken(value, parts)
+
+    def _conditioned(self, value: int, step: Step) -> Expression | None:
+        """Return a part whose vectors are multiplied or moved, in each sample, by a vector that another map gives."""
+        found = condition_in(self.flow, self._moving(step), value)
+        if found is None:
+            return None
+        of, gain, shift = (None if one is None else self.read(one) for one in found)
+        if of is None or isinstance(of, Unknown) or not all(one is None or _is_given(one) for one in (gain, shift)):
+            return None
+        if isinstance(of, Norm):
+            has_gain = of.given_gain is not None
+            if (gain is not None and has_gain) or (shift is not None and (of.given_shift or not (gain or has_gain))):
+                return None
+            return replace(
+                of,
+                value=value,
+                given_gain=of.given_gain if gain is None else Condition(gain),
+                given_shift=of.given_shift if shift is None else Condition(shift),
+            )
+        return Gated(value, of, Condition(gain)) if gain is not None and shift is None else None
+
+    def _waves(self, value: int) -> Expression | None:
+        """Return sines and cosines of what the model was handed, one number for each sample."""
+        for start in self._numbers_of_vectors(value):
+            found = waves_of(self.flow.array(start), self.flow.array(value))
+            if found is not None:
+                return Waves(value, *found)
+        return None
+
+    def _numbers_of_vectors(self, value: int) -> Iterator[int]:
+        """Yield the inputs of the model that have one number for each vector of a value."""
+        width = self.flow.shape(value)[-1] if self.flow.shape(value) else 0
+        behind = self.flow.ancestors(value) if width else {}
+        for one in self.flow.trace.inputs:
+            if one in behind and self.flow.array(one).size * width == self.flow.array(value).size:
+                yield one
 
     def _sum_of_two(self, value: int, step: Step) -> Expression | None:
         """Return a sum of two values of the pass that are read as parts themselves, as a residual is."""
@@ -343,6 +386,18 @@ class Reader:
         return found if isinstance(found, Norm) and found.mistake is None and found.kind != "norm" else None
 
 
+def _is_given(expression: Expression) -> bool:
+    """Return whether a map gives something, as it is, cut out, or moved by a number: the stream's own parts are not."""
+    while isinstance(expression, Shifted | Scaled | Activated | Taken):
+        if isinstance(expression, Taken):
+            if len(expression.of) != 1:
+                return False
+            expression = expression.of[0]
+        else:
+            expression = expression.of
+    return isinstance(expression, Output | Sum)
+
+
 def _is_unfinished_norm(expression: Expression) -> bool:
     """Return whether vectors were divided by their sizes, and perhaps multiplied by a number, and by no gain yet."""
     while isinstance(expression, Scaled):
@@ -373,6 +428,10 @@ def describe(expression: Expression) -> str:
             return f"{describe(first)}·{describe(second)}"
         case Scaled(of=of, factor=factor):
             return f"{factor:.4g}·{describe(of)}"
+        case Gated(of=of, by=by):
+            return f"{describe(of)}·[{describe(by.of)}]"
+        case Waves(layout=layout, base=base):
+            return f"waves[{layout}, {base:.4g}]"
         case Shifted(of=of, amount=amount):
             return f"({describe(of)} + {amount:.4g})"
         case Limited(of=of, low=low, high=high):

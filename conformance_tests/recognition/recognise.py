@@ -44,7 +44,7 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         departures,
         len(computing),
         len(understood),
-        (*model.unused(), *model.unused_inputs()),
+        (*model.unused(), *model.unused_conditions(), *model.unused_inputs()),
         model.trace.framework,
         model.trace.dtype,
         model.trace.opaque,

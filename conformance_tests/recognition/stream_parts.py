@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.aspects import Aspect
+from veriformer.conformance_tests.recognition.conditions import conditions_of, words_of_norm, words_of_vector
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Sum, Unknown
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -64,6 +65,9 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         "residual_scaled",
         rank=int(place.factor == 1.0),
     )
+    gate = "" if place.gate is None else words_of_vector(flow, place.gate)
+    of_gate = f"its output is multiplied by {gate}" if gate else "its output is multiplied by no vector of each sample"
+    yield Aspect("gate of samples", output, gate, of_gate, exit_step)
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
     moved = moved_in(flow, place)
     at_move, words = (exit_step, KEPT) if moved is None else (moved.step, MOVED)
@@ -113,8 +117,19 @@ def path_of_norm(flow: Flow, norm: Norm) -> str:
         if names:
             # Where there are no modules, the parameter's name is all that there is.
             return names[0].rpartition(".")[0] or ("" if flow.trace.modules else names[0])
-    step = flow.making(norm.value)
+    step = flow.making(_before_conditions(flow, norm))
     return step.module if step is not None else ""
+
+
+def _before_conditions(flow: Flow, norm: Norm) -> int:
+    """Return the value of a norm before vectors of the samples multiply and move it."""
+    value, conditions = norm.value, {one.of.value for _, one in conditions_of(norm)}
+    while conditions and value != norm.of.value:
+        step = flow.making(value)
+        if step is None or not any(flow.computed(one) in conditions or one in conditions for one in step.operands):
+            break
+        value = next((one for one in step.operands if norm.of.value in flow.ancestors(one)), norm.of.value)
+    return value
 
 
 def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[Aspect]:
@@ -135,6 +150,8 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
     has_gain, has_shift = norm.gain is not None, norm.shift is not None
     for word, has in (("gain", has_gain), ("shift", has_shift)):
         yield Aspect(f"{name}: {word}", step, has, f"{'a' if has else 'no'} {word}", at, rank=int(has), path=path)
+    given = words_of_norm(flow, norm).removeprefix(", ")
+    yield Aspect(f"{name}: conditions", step, given, given or "no vector of each sample", at, path=path)
     plus = "the gain is one more than its parameter" if norm.one_plus else "the gain is its parameter"
     yield Aspect(
         f"{name}: one", step, norm.one_plus, plus, at, "gain_counted_from_one" if norm.one_plus else "", path=path

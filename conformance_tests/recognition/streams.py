@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled, Sum, Taken, Unknown
+from veriformer.conformance_tests.recognition.expressions import (
+    Condition,
+    Expression,
+    Gated,
+    Norm,
+    Output,
+    Scaled,
+    Sum,
+    Taken,
+    Unknown,
+)
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sublayers import (
@@ -25,7 +35,7 @@ class Place:
     `input` is what it reads and `stream` what it is added to, None where it is added to nothing. `before` is the norm
     of the stream that it reads, `on_output` the norm of its output before the sum, `after` the norm of the sum that
     the next sublayer is added to. `factor` multiplies its output. `result` is the sum. `on_the_way` are the kinds of
-    expressions between the sum and the output that are none of these.
+    expressions between the sum and the output that are none of these. `gate` multiplies each sample's output.
     """
 
     sublayer: Sublayer
@@ -38,6 +48,7 @@ class Place:
     residual: str
     result: Expression | None
     on_the_way: tuple[str, ...] = ()
+    gate: Condition | None = None
 
     @property
     def form(self) -> tuple[str, ...]:
@@ -74,7 +85,7 @@ class Streams:
     def _bare(self, sublayer: Sublayer) -> Place:
         read = self.reader.read(sublayer.entry.input)
         way = self._way_to(sublayer.exit)
-        on_output, factor, total = None, 1.0, None
+        on_output, factor, total, gate = None, 1.0, None, None
         others: list[str] = []
         for expression in reversed(way):
             if isinstance(expression, Sum):
@@ -84,13 +95,15 @@ class Streams:
                 on_output = expression
             if isinstance(expression, Scaled):
                 factor *= expression.factor
-            if not isinstance(expression, Norm | Scaled | Output):
+            if isinstance(expression, Gated) and gate is None:
+                gate = expression.by
+            elif not isinstance(expression, Norm | Scaled | Output):
                 others.append(type(expression).__name__)
         # Without a sum, a norm on the way is that of the stream.
         on_output = on_output if total is not None else None
         stream, residual = self._stream(sublayer, total, read)
         before = read if isinstance(read, Norm) and not _same(read, stream) else None
-        return Place(sublayer, read, stream, before, on_output, None, factor, residual, total, tuple(others))
+        return Place(sublayer, read, stream, before, on_output, None, factor, residual, total, tuple(others), gate)
 
     def _way_to(self, one: LinearMap) -> list[Expression]:
         """Return the expressions from what is read next down to a map's output; empty where it is never read."""
@@ -182,7 +195,7 @@ def _contains(expression: Expression, one: LinearMap) -> bool:
 
 
 def _is_output(expression: Expression, one: LinearMap) -> bool:
-    while isinstance(expression, Norm | Scaled):
+    while isinstance(expression, Norm | Scaled | Gated):
         expression = expression.of
     return isinstance(expression, Output) and expression.map.step == one.step
 

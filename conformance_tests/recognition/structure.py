@@ -11,6 +11,7 @@ from veriformer.conformance_tests.recognition.expressions import Embedded, Norm,
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
@@ -59,8 +60,9 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
     """Yield decoders that see later positions, and encoders that do not: where there is a memory, both are known.
 
     Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory. A stream that
-    begins with learned queries, as those of DETR, is decoded at once, and nothing is later in it. Layers that run on a
-    memory and without one, as those of Transformer-XL on segment after segment, are neither an encoder nor a decoder.
+    begins with learned queries, as those of DETR, or with patches of an image, is decoded at once, and nothing is later
+    in it; so is one that a time step conditions. Layers that run on a memory and without one, as those of
+    Transformer-XL on segment after segment, are neither an encoder nor a decoder.
     """
     of_decoders = {one.path for one in readings if one.stack in decoders}
     both = {one.path for one in readings if one.stack not in decoders} & of_decoders
@@ -84,11 +86,13 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
 def _begins_with_inputs(reader: Reader, one: Layered) -> bool:
     """Return whether the stream that a sublayer reads begins with tokens, or a map of what the model was handed."""
     flow = reader.flow
+    if one.place.before is not None and one.place.before.given_gain is not None:
+        return False
     for each in leaves(one.place.input):
         if isinstance(each, Embedded) and not flow.is_fixed(each.lookup.rows):
             return True
         if isinstance(each, Output) and reader.maps.by_output.keys().isdisjoint(flow.ancestors(each.map.input)):
-            return flow.depends_on_input(each.map.input)
+            return flow.depends_on_input(each.map.input) and not patch_words(flow, each.map)
     return False
 
 

@@ -73,7 +73,7 @@ IN_PARTS = Property(
 )
 GRADIENTS = Property(
     key="gradients.value",
-    statement="The gradient of each parameter is the derivative of the results by it.",
+    statement="The gradient of each parameter, and of vectors that are given, is the derivative of the results by it.",
     formula="⟨∇_θ ⟨c, model(inputs)⟩, d⟩ = (⟨c, model(inputs; θ + h d)⟩ − ⟨c, model(inputs; θ − h d)⟩) / 2h + O(h²)",
     source="docs/interface.md, cotangent; training follows the gradient",
     reason="the definition of a derivative: nothing is known of a black box",
@@ -95,11 +95,20 @@ IGNORED_LABELS = Property(
     reason="the meaning of the keyword: the logits of a black box are known, and its loss follows from them",
     features=("labels",),
 )
+OWN_ARGUMENTS = Property(
+    key="batch.arguments",
+    statement="Each sample is answered by what was handed over with it, such as its own time step or class.",
+    formula="model(inputs[π]; samples = s[π]) = model(inputs; samples = s)[π], π some of the samples in another order",
+    source="docs/interface.md, samples",
+    reason="the meaning of the keyword: nothing is known of a black box",
+    features=("samples",),
+)
 
 LAWS = state(
     (
         *EVERY_MODEL,
         *SAMPLES,
+        OWN_ARGUMENTS,
         BOX_CONTENT,
         BOX_REMOVED,
         BOX_LEFT,

@@ -134,7 +134,8 @@ GROUPED_QUERY_ATTENTION = Operation(
     source="Ainslie et al. 2023, section 2.2; Shazeer 2019 (G = 1)",
     conventions=("layout", *MASK_CONVENTIONS, *WINDOW_CONVENTIONS, "kv_grouping", "softmax_dtype", "numerics"),
     place=3,
-    also_called="groupedqueryattention gqa groupedattention gqattention groupedqueryattn multiqueryattention mqa",
+    also_called="groupedqueryattention gqa groupedattention gqattention groupedqueryattn multiqueryattention mqa "
+    "gqaattention gqaattn mqaattention mqaattn groupqueryattention groupqueryattn groupattention multiqueryattn",
 )
 ATTENTION_WEIGHTS = Operation(
     name="attention_weights",

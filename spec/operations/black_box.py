@@ -19,6 +19,9 @@ MODEL = Operation(
             "cotangent", "(B, L, ·)", "float", "feature", "return derivatives of ⟨cotangent, result⟩ by each parameter"
         ),
         Parameter("labels", "(B, L)", "int", "feature", "return the loss, a scalar; −100 marks what is ignored"),
+        Parameter(
+            "samples", "(B,)", "int", "feature", "give each sample the other arguments of the sample of this number"
+        ),
     ),
     result="(B, L, ·)",
     formula=UNKNOWN,

@@ -111,6 +111,7 @@ def test_what_a_law_needs_is_what_its_cases_have_or_the_check_adds() -> None:
         "gradients.value": {"cotangent"},
         "loss.value": {"labels"},
         "loss.ignored": {"labels"},
+        "batch.arguments": {"samples"},
         "evaluation.training_again": {"training"},
     }
 

@@ -234,6 +234,7 @@ _OF_WHOLE_MODELS = (
     "model.gradients.value",
     "model.loss.value",
     "model.loss.ignored",
+    "model.batch.arguments",
 )
 
 

@@ -39,6 +39,7 @@ class BoxInputs(SampledInputs):
     parts: tuple[int, ...] | None = None
     cotangent: Array | None = None
     labels: Array | None = None
+    samples: Array | None = None
 
     @classmethod
     def draw(cls, operation: str, case: BoxCase) -> BoxInputs:
@@ -58,7 +59,7 @@ class BoxInputs(SampledInputs):
         return cls(case.dtype, inputs, case.vocabulary, mask, case.lowest)
 
     def arguments(self) -> dict[str, Any]:
-        names = ("inputs", "padding_mask", "parts", "cotangent", "labels")
+        names = ("inputs", "padding_mask", "parts", "cotangent", "labels", "samples")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
@@ -82,7 +83,8 @@ class BoxInputs(SampledInputs):
 
     def take_samples(self, index: Array) -> Self:
         mask = None if self.padding_mask is None else self.padding_mask[index]
-        return replace(self, inputs=self.inputs[index], padding_mask=mask)
+        samples = None if self.samples is None else self.samples[index]
+        return replace(self, inputs=self.inputs[index], padding_mask=mask, samples=samples)
 
     def take_tokens(self, index: Array) -> BoxInputs:
         """Return the positions at `index`."""

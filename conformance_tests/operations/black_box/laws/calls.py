@@ -82,6 +82,14 @@ def batch_permutation(trial: Trial[BoxInputs]) -> Verdict:
     return _equal(trial, trial.inputs, trial.inputs.take_samples(order), of_first=lambda result: result[order])
 
 
+@judges("batch.arguments", space=BoxSpace(least_batch=2), operations=_MODEL)
+def own_arguments(trial: Trial[BoxInputs]) -> Verdict:
+    """The samples without the first, in the opposite order, are answered as before by their own further arguments."""
+    inputs = replace(trial.inputs, samples=np.arange(trial.inputs.batch))
+    order = np.arange(1, inputs.batch)[::-1]
+    return _equal(trial, inputs.take_samples(order), inputs, of_second=lambda result: result[order])
+
+
 @judges("padding.left", space=BoxSpace(padding="always", sides=("left",)), operations=_MODEL)
 @judges("padding.content", space=BoxSpace(padding="always", long=True), operations=_MODEL)
 def padding_content(trial: Trial[BoxInputs]) -> Verdict:

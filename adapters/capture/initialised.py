@@ -1,0 +1,123 @@
+"""A function of parameters and inputs, with the parameters that another function of its file makes for it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments, size_called
+from veriformer.adapters.capture.random_state import seeded
+from veriformer.adapters.matching.names import words_of
+from veriformer.adapters.signatures import FIRST_PARAMETERS, makes_parameters
+
+_KEYS = ("key", "rng", "prngkey", "k")
+_GENERATORS = ("rng", "gen", "generator", "rs", "randomstate", "r")
+_SEEDS = ("seed",)
+
+
+def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tuple[Any, Any] | None:
+    """Return a function with parameters for it, from what its file makes parameters with; None where nothing does.
+
+    Sizes are guessed by their names, and handed to both.
+    """
+    try:
+        takes = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    if not takes or takes[0].name not in FIRST_PARAMETERS:
+        return None
+    maker = _maker(function, home)
+    if maker is None:
+        return None
+    arguments = _arguments(maker, home)
+    if arguments is None:
+        return None
+    try:
+        with seeded(0):
+            parameters = maker(**arguments)
+    except Exception:
+        return None
+    if not isinstance(parameters, dict | list | tuple):
+        return None
+    sizes = {name: value for name, value in arguments.items() if isinstance(value, int | float)}
+    bound = {one.name: value for one in takes[1:] if (value := _size(one, sizes)) is not None}
+    made = ", ".join(f"{name} = {value}" for name, value in {**sizes, **bound}.items())
+    notes.append(
+        f"Its parameters are those that {maker.__name__} makes{f' for {made}' if made else ''}; write "
+        f"`def build(): return {function.__name__}, parameters` for others"
+    )
+    return _bound(function, bound), parameters
+
+
+def _maker(function: Any, home: ModuleType) -> Callable[..., Any] | None:
+    """Return what makes the parameters of a function: the one that shares most words of its name, or the only one."""
+    makers = [
+        value
+        for name, value in vars(home).items()
+        if inspect.isfunction(value) and value.__module__ == home.__name__ and makes_parameters(name)
+    ]
+    own = set(words_of(function.__name__))
+    shared = {one: len(own & set(words_of(one.__name__))) for one in makers}
+    best = max(shared.values(), default=0)
+    likely = [one for one in makers if shared[one] == best]
+    if len(likely) > 1:
+        # The whole stands after its parts.
+        likely = likely[-1:]
+    return likely[0] if likely else None
+
+
+def _arguments(maker: Callable[..., Any], home: ModuleType) -> dict[str, Any] | None:
+    """Return what a function that makes parameters is called with; None where something cannot be guessed."""
+    signature = inspect.signature(maker)
+    required = [name for name, one in signature.parameters.items() if one.default is Parameter.empty]
+    random = {name: value for name in required if (value := _random(name, home)) is not None}
+    sizes = guessed_arguments(maker, signature, [name for name in required if name not in random])
+    return None if sizes is None else {**random, **sizes}
+
+
+def _random(name: str, home: ModuleType) -> Any:
+    """Return a source of random numbers as the framework of a file has it; None where a name asks for none."""
+    folded = name.replace("_", "").casefold()
+    if folded in _SEEDS:
+        return 0
+    jax = sys.modules.get("jax")
+    if jax is not None and any(getattr(value, "__name__", "").startswith("jax") for value in vars(home).values()):
+        return jax.random.PRNGKey(0) if folded in _KEYS else None
+    return np.random.default_rng(0) if folded in _GENERATORS else None
+
+
+def _size(one: Parameter, sizes: Mapping[str, int | float]) -> int | float | None:
+    """Return a size that a function must be told: that of its parameters, or one that is annotated or called so."""
+    if one.name in sizes:
+        return sizes[one.name]
+    if one.default is not Parameter.empty:
+        return None
+    guessed = size_called(one.name)
+    is_number = one.annotation in (int, float, "int", "float") or "heads" in one.name or one.name == "n_head"
+    return guessed if is_number and isinstance(guessed, int | float) else None
+
+
+def _bound(function: Any, bound: Mapping[str, int | float]) -> Any:
+    """Return a function that is handed some of its arguments by name, and takes the others as before."""
+    if not bound:
+        return function
+    signature = inspect.signature(function)
+    left = [one for name, one in signature.parameters.items() if name not in bound]
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        given = called.__signature__.bind(*arguments, **keywords).arguments  # type: ignore[attr-defined]
+        flat: dict[str, Any] = {}
+        for one in left:
+            if one.name in given:
+                flat |= given[one.name] if one.kind is Parameter.VAR_KEYWORD else {one.name: given[one.name]}
+        return function(**flat, **bound)
+
+    called.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+    called.__name__, called.__module__ = function.__name__, function.__module__
+    called.__wrapped__ = function  # type: ignore[attr-defined]
+    return called

@@ -9,7 +9,7 @@ from typing import Any
 Plain = bool | int | float | str
 
 # Where people keep the arguments that a model was built with.
-_HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "options", "params")
+_HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "hp", "options", "params")
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
 

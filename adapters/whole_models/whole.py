@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from veriformer.adapters.whole_models.losses import loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
 from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.padding import LENGTHS, Padding, PaddingToken, padding_of
+from veriformer.adapters.whole_models.segments import segments_without_effect
 from veriformer.adapters.whole_models.sequence import Array, Sequences, sequences_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotRepeatable
@@ -79,7 +80,7 @@ class WholeModel:
             dtypes=(stage.dtype,),
             black_box=replace(box, properties=properties, parameters=names),
             limitations=_limitations(features.padding),
-            notices=sequences.notices,
+            notices=(*sequences.notices, *_idle(segments_without_effect(sequences, draw, longest))),
         )
 
     def _padding(
@@ -94,6 +95,10 @@ class WholeModel:
         if found is not None or self.padding_token is None or rows is None or rows < 2:
             return found
         return PaddingToken(self.padding_token, (self.padding_token + 1) % rows)
+
+
+def _idle(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"`{name}` has no effect: the results are the same whatever segments it tells" for name in names)
 
 
 def _is_answered_alike(stage: Stage, arguments: Arguments) -> bool:

@@ -103,6 +103,10 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         yield Suspicion("logits", place, sentence, (suspected("mask_head_repeat_order"),))
         return
     if found.kind == "buckets":
+        if setting.is_causal and _tells_later_keys_apart(flow, setting):
+            sentence = "half of the buckets are for later keys, which no query sees"
+            yield Suspicion("logits", place, sentence, (), _path_of_table(flow, setting))
+            return
         names = _of_buckets(flow, setting)
         sentence = "relative positions get the row of another bucket"
         path = _path_of_table(flow, setting)
@@ -111,6 +115,15 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         sentence = "the bias by distance is none that is right"
     if names:
         yield Suspicion("logits", place, names[0].sentence or sentence, of_named(names), path)
+
+
+def _tells_later_keys_apart(flow: Flow, setting: Setting) -> bool:
+    """Return whether a rule of T5 for both directions gives a bias, and none for earlier keys alone."""
+    if setting.bias is None:
+        return False
+    found = buckets_of(flow, setting, visible_with(setting, setting.bias.shape)[0, 0])
+    rule = None if found is None else found.rule
+    return rule is not None and rule.is_of_t5 and rule.bidirectional and not rule.reversed
 
 
 def fills(bias: Array) -> bool:

@@ -62,8 +62,8 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
     understood: set[int] = set()
     for one in model.maps.linear:
         understood.update((one.step, *_of_bias(model, one)))
-    for one in model.maps.lookups:
-        understood.update((one.step, *_of_rows(model, one)))
+    for lookup in model.maps.lookups:
+        understood.update((lookup.step, *_of_rows(model, lookup)))
     for layered in model.readings:
         known = _departs_knowingly(layered, departures)
         if layered.attention is not None and layered.is_judged and (layered.attention.setting is not None or known):
@@ -83,7 +83,7 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         understood.update(_read_as(model, norm))
     for _, condition in (found for one in model.conditioned for found in conditions_of(one)):
         understood.update(_read_as(model, condition.of))
-    for one in model.other_maps:
+    for one in (*model.first_maps, *model.other_maps):
         understood.update(_read_as(model, model.reader.read(one.input)))
     # Where no sublayer was found, every map is behind the last one.
     for one in model.ends if model.layered else model.ends[-1:]:

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.recognition.ends import departures_of_beginnin
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Activated, Attended, Expression, Norm, Output, Sum
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
+from veriformer.conformance_tests.recognition.image_windows import window_mistakes
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
@@ -118,6 +119,7 @@ def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
             unscaled=model.may_leave_out_scale,
             d_model=model.sublayers.width,
         )
+        yield from window_mistakes(model.flow, one.place, one.attention, model.batch)
     if one.network is not None:
         yield from network_mistakes(model.flow, one.network)
 

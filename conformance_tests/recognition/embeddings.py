@@ -10,6 +10,7 @@ import numpy as np
 from veriformer import reference
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
+from veriformer.conformance_tests.recognition.conditioning import waves_of
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Output, Scaled, Sum
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, named
@@ -157,6 +158,12 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
         for start in range(3):
             if expected is not None and agree(table, expected[start : start + len(table)], _TABLE_UNIT):
                 return Positions("sinusoidal", layout, start, place)
+    for start in range(3):
+        waves = waves_of(np.arange(start, start + len(table)), table)
+        if waves is not None:
+            layout, base, is_last_exact, _ = waves
+            words = f"{layout}, base {base:g}{f', the last 1/{base:g}' if is_last_exact else ''}"
+            return Positions("sinusoidal", words, start, place)
     return Positions("fixed", "", 0, place) if len(table) > 1 else None
 
 

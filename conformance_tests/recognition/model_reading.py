@@ -291,10 +291,15 @@ class ModelReading:
         )
 
     @cached_property
+    def first_maps(self) -> tuple[LinearMap, ...]:
+        """The maps that streams begin with."""
+        beginnings = (leaf for _, one in self.embeddings for term in one.terms for leaf in leaves(term))
+        return tuple(dict.fromkeys(one.map for one in beginnings if isinstance(one, Output)))
+
+    @cached_property
     def other_maps(self) -> tuple[LinearMap, ...]:
         """The maps before a stream or a memory that are no sublayer's, no end, and not what a stream begins with."""
-        ends = (leaf for _, one in self.embeddings for term in one.terms for leaf in leaves(term))
-        known = {one.map.step for one in ends if isinstance(one, Output)} | {one.step for one in self.ends}
+        known = {one.step for one in (*self.first_maps, *self.ends)}
         known |= {one.router.step for one in self.mixtures}
         return tuple(one for one in self.sublayers.others if one.step not in known)
 

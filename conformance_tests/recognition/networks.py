@@ -209,6 +209,14 @@ def _of_limits(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
         yield Suspicion("hidden", reading.place, f"the linear branch is not limited from {side}", ())
 
 
+# What the numbers of a map are called in it.
+_NUMBERS = ("weight", "kernel", "bias", "w", "value", "_kernel")
+
+
+def _parts(names: str) -> list[str]:
+    return re.split(r"[.\s]+", names)
+
+
 def _of_branches(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
     """Yield that both branches are one, or that the one called "up" is activated and the one called "gate" is not.
 
@@ -221,8 +229,13 @@ def _of_branches(flow: Flow, reading: NetworkReading) -> Iterator[Suspicion]:
         yield Suspicion("hidden", reading.place, sentence, (suspected(name, sentence=sentence),))
         return
     activated, linear = (" ".join(branch.map.names) for branch in (reading.gate, reading.up))
-    if "up" in _words(activated) and "gate" in _words(linear) and "gate" not in _words(activated):
-        sentence = f"the activation is applied to {activated}, and not to {linear}"
+    by_name = "up" in _words(activated) and "gate" in _words(linear) and "gate" not in _words(activated)
+    # LLaMA, Mistral and Mixtral compute w2(silu(w1 x) · w3 x).
+    out = " ".join(reading.sublayer.exit.names)
+    by_number = "w3" in _parts(activated) and "w1" in _parts(linear) and "w2" in _parts(out)
+    if by_name or by_number:
+        called = [next(word for word in reversed(_parts(one)) if word not in _NUMBERS) for one in (activated, linear)]
+        sentence = f"the activation is applied to {called[0]}, and not to {called[1]}"
         yield Suspicion("activation", reading.place, sentence, (suspected("swiglu_gate_up_swapped", 0.8),))
 
 

@@ -34,7 +34,7 @@ def parts_of_other_maps(model: ModelReading) -> Iterator[Part]:
         path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
         what = ", the condition itself" if is_conditioned_by(model.conditioned, one) else ""
         role = "conditioning" if one.step in conditioners else "projection"
-        words = f"{role}, linear map of {_source(model, read)}{what}"
+        words = f"{role}, linear map of {source_in_words(model, read)}{what}"
         status: Status = "holds" if understood else "unrecognised"
         yield Part(
             path, role if understood else status, layer_in(path), words, {}, status, int(understood), 1, one.step
@@ -45,7 +45,7 @@ def _is_handed(model: ModelReading, one: Expression) -> bool:
     return one.value in model.trace.inputs
 
 
-def _source(model: ModelReading, read: Expression) -> str:
+def source_in_words(model: ModelReading, read: Expression) -> str:
     """Return what a map reads, in words."""
     exits = {one.exit.step for one in model.sublayers.all}
     inside = each_inside(read, lambda one: isinstance(one, Output))
@@ -53,13 +53,13 @@ def _source(model: ModelReading, read: Expression) -> str:
         return "the stream"
     match read:
         case Activated(of=of, name=name):
-            return f"{name} of {_source(model, of)}"
+            return f"{name} of {source_in_words(model, of)}"
         case Scaled(of=of, factor=factor):
-            return f"{factor:.4g} times {_source(model, of)}"
+            return f"{factor:.4g} times {source_in_words(model, of)}"
         case Sum(terms=terms):
-            return " + ".join(_source(model, term) for term in terms)
+            return " + ".join(source_in_words(model, term) for term in terms)
         case Norm(of=of, kind=kind):
-            return f"the {kind} of {_source(model, of)}"
+            return f"the {kind} of {source_in_words(model, of)}"
         case Output(map=LinearMap(names=names)):
             return common_path(names).rpartition(".")[0] or common_path(names)
         case Embedded(lookup=lookup):
@@ -69,7 +69,8 @@ def _source(model: ModelReading, read: Expression) -> str:
         case Fixed():
             return "a table"
         case Taken(of=parts) if parts:
-            return f"some of {' and '.join(_source(model, part) for part in parts)}"
+            moving = [part for part in parts if not isinstance(part, Fixed)] or list(parts)
+            return f"some of {' and '.join(source_in_words(model, part) for part in moving)}"
     return "what the model was handed" if _is_handed(model, read) else "something unknown"
 
 

@@ -18,12 +18,13 @@ from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_re
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.image_windows import region_words
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_order
-from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps
+from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps, source_in_words
 from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import pooled_of
@@ -34,6 +35,7 @@ from veriformer.conformance_tests.recognition.stream_parts import (
     summary_of,
 )
 from veriformer.conformance_tests.recognition.streams import leaves
+from veriformer.conformance_tests.recognition.sublayers import each_inside
 
 
 def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:
@@ -75,7 +77,7 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
     words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
     if role == "input_projection":
-        words += filter(None, [patch_words(model.flow, one) for one in _maps_of(embedding)])
+        words += filter(None, [_read_by_first(model, one) for one in _maps_of(embedding)])
     if positions is not None:
         conventions["positions"] = positions.kind
         words.append(_positions_in_words(embedding, positions))
@@ -89,6 +91,15 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
         yield Part(path, role, None, ", ".join(words), conventions, "unrecognised", 0, count, place)
         return
     yield Part(path, role or "embedding", None, ", ".join(words), conventions, status, count, count, place)
+
+
+def _read_by_first(model: ModelReading, one: LinearMap) -> str:
+    """Return the patches that a stream's first map reads, or what else was made of the input before; "" for neither."""
+    if patches := patch_words(model.flow, one):
+        return patches
+    read = model.reader.read(one.input)
+    made = any(isinstance(inner, Output) for inner in each_inside(read))
+    return f"of {source_in_words(model, read)}" if made else ""
 
 
 def _positions_in_words(embedding: Embedding, positions: Positions) -> str:
@@ -246,6 +257,7 @@ def _attention_part(
     if one.kind == "cross_attention":
         words.insert(1, "across")
     words += attention_words(model.flow, reading, model.batch)
+    words += filter(None, [region_words(model.flow, one.place, reading, model.batch)])
     conventions |= _attention_conventions(reading)
     words += filter(None, [_gated(model, one).removeprefix(", ")])
     if moved_in(model.flow, one.place) is not None:

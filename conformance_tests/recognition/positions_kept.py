@@ -126,6 +126,12 @@ def _moved_on(flow: Flow, value: int) -> Iterator[int]:
         following = next((one for one in moved if flow.array(one).size == size), None)
 
 
+def stream_positions(flow: Flow, place: Place) -> Array | None:
+    """Return which vector of the stream each vector is that a sublayer reads; None where the way cannot be followed."""
+    root = _root(place)
+    return None if root.value < 0 else _rows(flow, root.value, place.sublayer.entry.input)
+
+
 def _root(place: Place) -> Expression:
     """Return the stream that a sublayer reads, without its norm."""
     return place.input.of if isinstance(place.input, Norm) and place.input is place.before else place.input

@@ -71,7 +71,8 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
         if setting is None or not decoders or one.attention is None:
             continue
         place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
-        sees_all = not setting.is_causal and setting.window is None and _hides_only_keys(setting.mask)
+        sees_all = not setting.is_causal and setting.window is None
+        sees_all = sees_all and (_hides_only_keys(setting.mask) or _shows_later_keys(setting.mask))
         if one.kind == "self_attention" and one.stack in decoders and sees_all and _begins_with_inputs(reader, one):
             sentence = "the decoder's queries see later positions"
             yield one, Suspicion("mask", place, sentence, (suspected("decoder_not_causal"),))
@@ -103,6 +104,11 @@ def _is_of_own_stream(reader: Reader, one: Layered) -> bool:
 
 def _hides_only_keys(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> bool:
     return mask is None or same_for_all_queries(mask)
+
+
+def _shows_later_keys(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> bool:
+    """Return whether a mask of as many queries as keys lets a query see a later key."""
+    return mask is not None and mask.shape[-1] == mask.shape[-2] and bool(np.triu(mask, 1).any())
 
 
 def _of_padding(readings: Sequence[Layered], decoders: set[int]) -> Found:

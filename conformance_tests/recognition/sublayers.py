@@ -126,9 +126,13 @@ class Sublayers:
     def _narrowing(self, one: LinearMap, widths: AbstractSet[int]) -> tuple[LinearMap, ...]:
         """Return the maps before a projection, the first first, whose outputs have none of the stream's widths."""
         before = self._joined(self.reader.read(one.input))
-        if before is None or self.maps.width_out(before) in widths:
+        if before is None or self.maps.width_out(before) in widths or self._gives_an_image(before):
             return ()
         return (*self._narrowing(before, widths), before)
+
+    def _gives_an_image(self, one: LinearMap) -> bool:
+        """Return whether a map's output has two axes of positions, as that of a convolution over patches."""
+        return len(self.flow.shape(one.output)) > len(("samples", "positions", "width"))
 
     def _joined(self, read: Expression) -> LinearMap | None:
         """Return the one map whose output is normalised, cut or joined with itself here; None for all else."""

@@ -43,7 +43,8 @@ _FORMS_OF_GELU = ("gelu", "gelu_tanh", "gelu_sigmoid", "gelu_erf_in_five_terms")
 class Stated:
     """One thing that configurations state: under which names, how it is read off a sublayer, and what it is called.
 
-    `same` says whether a stated value is the one that was found. `says` completes "config.x is 3, and …", and a value
+    `same` says whether a stated value is the one that was found, and what is called so that `may_be` is in its name may
+    state it too. `says` completes "config.x is 3, and …", and a value
     in words that are not known contradicts nothing.
     """
 
@@ -54,6 +55,7 @@ class Stated:
     same: Callable[[object, float | str], bool]
     says: str
     mistake: str
+    may_be: re.Pattern[str] = re.compile("")
 
 
 def _is_near(stated: object, found: float | str) -> bool:
@@ -123,13 +125,14 @@ def _is_cap(stated: object, found: float | str) -> bool:
 _CAP = "the cap "
 _STATED = (
     Stated(
-        re.compile(r"^(rope_theta|rope_base|rotary_base|rotary_emb_base)$"),
+        re.compile(r"^(rope_theta|rope_base|rotary_base|rotary_emb_base|rope_freq_base|theta)$"),
         "self_attention",
         "rotary",
         _bases,
         _is_near,
         "the model turns with the base {}",
         "rope_theta_ignored",
+        re.compile(r"theta|base|rope|rotary|freq|wave|period", re.IGNORECASE),
     ),
     Stated(
         re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon)$"),
@@ -239,7 +242,8 @@ def _named(model: ModelReading, stated: Stated) -> dict[str, object]:
 
 
 def _stands_in(model: ModelReading, stated: Stated, found: float | str) -> bool:
-    return any(stated.same(value, found) for value in model.trace.configuration.values())
+    values = model.trace.configuration.items()
+    return any(stated.same(value, found) for name, value in values if stated.may_be.search(name))
 
 
 def _rounded(value: float | str) -> float | str:

@@ -344,9 +344,17 @@ def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
 
 
 def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:
-    """Return the form in which each sample is turned by itself, if only so its positions may be its own."""
+    """Return the form in which each sample is turned by itself, if only so its positions may be its own.
+
+    One that takes those of all samples at once does so.
+    """
     rows = np.stack([probe.arguments["positions"] + 3 * sample for sample in range(SIZES["B"])])
     own = probe.with_argument("positions", rows)
+    if isinstance(form.layout, SampleBySample):
+        together = replace(form, layout=form.layout.layout)
+        results = trials.result(together, own), trials.result(form, own)
+        same = results[0] is not None and results[1] is not None and is_near(*results)
+        return together if same else form
     alone = replace(form, layout=SampleBySample(form.layout))
     return alone if trials.result(form, own) is None and trials.result(alone, own) is not None else form
 

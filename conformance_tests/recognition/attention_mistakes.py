@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.attention_aspects import (
     mask_mistake,
     same_for_all_queries,
@@ -129,16 +130,27 @@ def _of_finite_fills(reading: AttentionReading, others: Sequence[Setting]) -> It
     causal = np.tril(np.ones(weights.shape[-2:], dtype=bool))
     for scale in dict.fromkeys((heads.query.shape[-1] ** -0.5, *(one.scale for one in others if one.scale), 1.0)):
         logits = scale * (heads.query @ repeated.swapaxes(-1, -2))
-        # The first key is always visible, so that it tells what was added to each row.
-        shift = np.log(weights[..., :1]) - logits[..., :1]
-        rest = np.log(weights) - shift
-        fills = rest[..., ~causal]
-        close = np.abs(rest - logits)[..., causal].max() <= 1e-6 * max(1.0, float(np.abs(logits).max()))
-        if fills.size and close and np.ptp(fills) <= 1e-6 * max(1.0, float(np.abs(fills).max())):
-            sentence = f"hidden logits are replaced by {float(np.median(fills)):.4g}, which other logits do not dwarf"
-            place = min(site.steps[0] + 1, site.steps[-1])
-            yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))
-            return
+        added = np.log(weights) - logits
+        # Under a causal mask the first key is always visible; of keys that are padding most queries see more.
+        for shift, hidden in ((added[..., :1], ~causal), (np.median(added, axis=-1, keepdims=True), None)):
+            fill = _fill(np.log(weights) - shift, logits, hidden)
+            if fill is not None:
+                sentence = f"hidden logits are replaced by {fill:.4g}, which other logits do not dwarf"
+                place = min(site.steps[0] + 1, site.steps[-1])
+                yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))
+                return
+
+
+def _fill(rest: Array, logits: Array, hidden: Array | None) -> float | None:
+    """Return the number that hidden logits were replaced by, those that differ where none are said to be; else None."""
+    near = 1e-6 * max(1.0, float(np.abs(logits).max()))
+    other = np.abs(rest - logits) > near
+    where = np.broadcast_to(hidden, rest.shape) if hidden is not None else other
+    fills = rest[where]
+    # The same keys are hidden from all heads.
+    if not fills.size or (other & ~where).any() or (hidden is None and (where != where[:, :1]).any()):
+        return None
+    return float(np.median(fills)) if np.ptp(fills) <= 1e-6 * max(1.0, float(np.abs(fills).max())) else None
 
 
 def _can_be_named(reading: AttentionReading) -> bool:

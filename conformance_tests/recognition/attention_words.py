@@ -33,7 +33,8 @@ def attention_words(flow: Flow, reading: AttentionReading, batch: int) -> Iterat
 
     `batch` is the number of samples of the pass; an attention of windows has more.
     """
-    if (samples := len(reading.heads.query)) > batch > 0:
+    # Towers of one model may have other numbers of samples.
+    if (samples := len(reading.heads.query)) > batch > 0 and samples % batch == 0:
         yield f"in {samples // batch} windows of {reading.heads.query.shape[2]} positions"
     if reading.setting is not None:
         yield _visible(flow, reading.setting)

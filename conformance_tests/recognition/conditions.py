@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.expressions import (
     Activated,
     Condition,
     Expression,
+    Fixed,
     Gated,
     Norm,
     Output,
@@ -130,6 +131,8 @@ def _piece(flow: Flow, one: Expression) -> tuple[int, int, int] | None:
 
 def _part_in_words(flow: Flow, one: Expression) -> str:
     """Return which part of a longer vector a vector is; its name alone where it is the whole."""
+    if isinstance(one, Fixed):
+        return "a learned vector"
     piece = _piece(flow, one)
     if piece is not None:
         return f"part {piece[1] + 1} of {piece[2]} of the condition"

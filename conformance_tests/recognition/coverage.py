@@ -18,6 +18,7 @@ from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import code_of
 from veriformer.conformance_tests.recognition.pooling import pooled_of
+from veriformer.conformance_tests.recognition.similarities import similarities_of
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.sublayers import each_inside, inner_expressions
 
@@ -85,6 +86,10 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         understood.update(_read_as(model, condition.of))
     for one in (*model.first_maps, *model.other_maps):
         understood.update(_read_as(model, model.reader.read(one.input)))
+    for similarity in similarities_of(model):
+        if similarity.is_understood:
+            understood.add(similarity.step)
+        understood.update(_read_as(model, similarity.first) | _read_as(model, similarity.second))
     # Where no sublayer was found, every map is behind the last one.
     for one in model.ends if model.layered else model.ends[-1:]:
         understood.update(_read_as(model, model.reader.read(one.input)))

@@ -301,7 +301,9 @@ class ModelReading:
         """The maps before a stream or a memory that are no sublayer's, no end, and not what a stream begins with."""
         known = {one.step for one in (*self.first_maps, *self.ends)}
         known |= {one.router.step for one in self.mixtures}
-        return tuple(one for one in self.sublayers.others if one.step not in known)
+        # What no token was sent to gives nothing.
+        others = (one for one in self.sublayers.others if one.step not in known)
+        return tuple(one for one in others if self.flow.array(one.output).size)
 
     def unused_conditions(self) -> tuple[str, ...]:
         """Return the parts of the vectors of samples that are made and not used, with the maps that make them."""

@@ -29,6 +29,7 @@ from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_w
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import pooled_of
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
+from veriformer.conformance_tests.recognition.similarities import parts_of_similarities
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
     path_of_norm,
@@ -53,6 +54,7 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     for mixture in model.mixtures:
         yield _router_part(model, mixture, departures)
     yield from parts_of_other_maps(model)
+    yield from parts_of_similarities(model)
     # Without a sublayer, only the last map is known to be the end of anything.
     for map_ in model.ends if model.readings else model.ends[-1:]:
         yield from _end_parts(model, map_, departures)

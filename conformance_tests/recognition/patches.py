@@ -112,4 +112,7 @@ def _cells(flow: Flow, one: LinearMap) -> tuple[Array, Array] | None:
 def _cut_out(flow: Flow, one: LinearMap, image: Array) -> list[Array]:
     """Return what a map reads, one vector for each token, if it has so many numbers as the image."""
     array = flow.array(one.input)
+    if flow.array(one.output).ndim == _IMAGE_AXES:
+        # A convolution reads the image itself, perhaps with its channels moved.
+        return []
     return [array] if array.ndim > 1 and array.size == image.size and array.shape != image.shape else []

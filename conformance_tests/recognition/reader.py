@@ -92,6 +92,7 @@ class Reader:
             or self._scaled(value, step)
             or self._norm(value)
             or self._activation(value)
+            or self._times_vector(value, step)
             or self._moved(value, step)
             or self._product(value, step)
             or self._sum_with_unknown(value, step)
@@ -133,6 +134,23 @@ class Reader:
                 given_shift=of.given_shift if shift is None else Condition(shift),
             )
         return Gated(value, of, Condition(gain)) if gain is not None and shift is None else None
+
+    def _times_vector(self, value: int, step: Step) -> Expression | None:
+        """Return a map's output that is multiplied by a learned vector, as LayerScale does it before the sum."""
+        moving = self._moving(step)
+        fixed = [one for one in step.operands if one not in moving]
+        shape = self.flow.shape(value)
+        if len(moving) != 1 or len(fixed) != 1 or not shape or not self._same_size(moving, value):
+            return None
+        vector = self.flow.array(fixed[0])
+        if vector.dtype.kind != "f" or vector.size != shape[-1] or not self.flow.depends_on_parameters(fixed[0]):
+            return None
+        of = self.read(moving[0])
+        before = self.flow.array(moving[0]).reshape(shape)
+        unit = max(self.flow.unit(one) for one in (*moving, value))
+        if not isinstance(of, Output) or not agree(self.flow.array(value), before * vector.ravel(), unit):
+            return None
+        return Gated(value, of, Condition(self.read(fixed[0])))
 
     def _waves(self, value: int) -> Expression | None:
         """Return sines and cosines of what the model was handed, one number for each sample."""

@@ -126,7 +126,7 @@ def _before_conditions(flow: Flow, norm: Norm) -> int:
     value, conditions = norm.value, {one.of.value for _, one in conditions_of(norm)}
     while conditions and value != norm.of.value:
         step = flow.making(value)
-        if step is None or not any(flow.computed(one) in conditions or one in conditions for one in step.operands):
+        if step is None or not any(flow.source(one) in conditions for one in step.operands):
             break
         value = next((one for one in step.operands if norm.of.value in flow.ancestors(one)), norm.of.value)
     return value

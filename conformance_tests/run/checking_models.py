@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.run.judged import Judged
 
 _ONE_BY_ONE = "It was read on one sample, since it goes through its samples one by one"
+# A loop over two samples or more takes so many times the steps of one.
+_FEWER = 1.5
 # The status of a report on a model of which too little was recognised.
 _NOT_JUDGED = 2
 
@@ -107,17 +109,20 @@ def _on_one_sample(
 ) -> tuple[Trace, Recognition] | None:
     """Return the record of a model that goes through its samples in a loop on one alone, as read; else None.
 
-    A model that is not seen to do so is tried where too little of it was recognised; both on inputs that were guessed.
+    A model that is not seen to do so is tried where too little of it was recognised, and counts if one sample takes far
+    fewer steps; both on inputs that were guessed.
     """
     from veriformer.conformance_tests.run.attention_alone import completed
 
-    if _is_recognised(found) and not takes_samples_apart(session.trace):
+    is_seen = takes_samples_apart(session.trace)
+    if _is_recognised(found) and not is_seen:
         return None
     try:
         trace, alone = completed(session.again(seed, one_sample=True), layers_alike=layers_alike)
     except CaptureError:
         return None
-    return (trace, alone) if _is_recognised(alone) else None
+    loops = is_seen or _FEWER * len(trace.steps) < len(session.trace.steps)
+    return (trace, alone) if loops and _is_recognised(alone) else None
 
 
 def _is_recognised(found: Recognition) -> bool:

@@ -147,4 +147,8 @@ class DiT(nn.Module):
 
 def given(is_last=False):
     images = torch.randn(3, CHANNELS, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
-    return images.permute(0, 2, 3, 1).contiguous() if is_last else images, torch.tensor([5, 431, 77]), torch.tensor([2, 0, 5])
+    return (
+        images.permute(0, 2, 3, 1).contiguous() if is_last else images,
+        torch.tensor([5, 431, 77]),
+        torch.tensor([2, 0, 5]),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from types import CellType, FunctionType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 
@@ -41,6 +41,8 @@ def _parts(found: Any) -> dict[str, Any]:
     """Return what a function carries, by name."""
     if isinstance(found, functools.partial):
         return {"func": found.func, **{str(place): one for place, one in enumerate(found.args)}, **found.keywords}
+    if isinstance(found, MethodType):
+        return {"self": found.__self__}
     if not isinstance(found, FunctionType) or not found.__closure__:
         return {}
     held = zip(found.__code__.co_freevars, found.__closure__, strict=True)
@@ -55,7 +57,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _is_function(value: Any) -> bool:
-    return isinstance(value, FunctionType | functools.partial)
+    return isinstance(value, FunctionType | MethodType | functools.partial)
 
 
 def _collect(found: Any, path: str, carried: dict[str, Any], seen: set[int]) -> None:
@@ -65,7 +67,7 @@ def _collect(found: Any, path: str, carried: dict[str, Any], seen: set[int]) -> 
     for name, value in _parts(found).items():
         if _is_function(value):
             _collect(value, f"{path}{name}.", carried, seen)
-        elif not callable(value):
+        elif not isinstance(value, type | ModuleType | BuiltinFunctionType):
             carried[f"{path}{name}"] = value
 
 
@@ -88,6 +90,8 @@ def _rebuilt(found: Any, path: str, parameters: Mapping[str, Any], made: dict[in
         keywords = {name: other(name, value) for name, value in found.keywords.items()}
         made[id(found)] = functools.partial(inner, *arguments, **keywords)
         return made[id(found)]
+    if isinstance(found, MethodType):
+        return getattr(other("self", found.__self__), found.__name__)
     if not parts:
         return found
     cells = {name: CellType() for name in found.__code__.co_freevars}

@@ -465,7 +465,8 @@ def _named_candidates(
     """Yield arrays for each argument by what it is called, where several must be given."""
     names = filled.names_of_inputs()
     images = [shape[1:] for shape in _image_shapes(filled.sizes.batch, arrays)]
-    known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images)
+    widths = _widths(list(shapes.values()))
+    known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images, widths)
     for described, found in arrays_by_name(names, known):
         candidate = filled.with_arrays(described, *found)
         if candidate is not None:

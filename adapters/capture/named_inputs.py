@@ -21,7 +21,10 @@ _MOST = 48
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a model's inputs: batch, length, number of tokens, shapes of parameters and of images to try."""
+    """What is known of a model's inputs: batch, length, number of tokens, shapes of parameters and of images to try.
+
+    `widths` are those that vectors may have whose argument no parameter is called like.
+    """
 
     generator: np.random.Generator
     batch: int
@@ -29,6 +32,7 @@ class Known:
     rows: int
     shapes: Mapping[str, Shape]
     images: Sequence[Shape]
+    widths: Sequence[int] = ()
 
 
 def arrays_by_name(names: Sequence[str], known: Known) -> Iterator[tuple[str, tuple[Array, ...]]]:
@@ -44,7 +48,7 @@ def arrays_by_name(names: Sequence[str], known: Known) -> Iterator[tuple[str, tu
         yield ", ".join(words), tuple(array for _, array in chosen)
 
 
-def _kinds(name: str, known: Known, *, has_images: bool) -> list[tuple[str, Array]]:
+def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, Array]]:
     """Return the arrays that an argument of a name may want."""
     batch, length, generator = known.batch, known.length, known.generator
     if _STEPS.match(name):
@@ -59,7 +63,8 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> list[tuple[str, Arra
         return [("classes", np.arange(batch) % rows)]
     if _TOKENS.search(name):
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
-    return [("floats", generator.normal(size=(batch, length, width))) for width in _widths_called(name, known)]
+    widths = _widths_called(name, known) or known.widths
+    return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
 
 
 def _rows_called(name: str, known: Known, otherwise: int) -> int:

@@ -352,8 +352,8 @@ def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form
     own = probe.with_argument("positions", rows)
     if isinstance(form.layout, SampleBySample):
         together = replace(form, layout=form.layout.layout)
-        results = trials.result(together, own), trials.result(form, own)
-        same = results[0] is not None and results[1] is not None and is_near(*results)
+        at_once, one_by_one = trials.result(together, own), trials.result(form, own)
+        same = at_once is not None and one_by_one is not None and is_near(at_once, one_by_one)
         return together if same else form
     alone = replace(form, layout=SampleBySample(form.layout))
     return alone if trials.result(form, own) is None and trials.result(alone, own) is not None else form

@@ -238,14 +238,16 @@ def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspic
     behind = {value for term in embedding.terms if term.value >= 0 for value in flow.ancestors(term.value)}
     for one in maps:
         shape = flow.shape(one.output)
-        if len(shape) < _IMAGE_AXES or shape[1] != width or shape[-1] == width:
+        if len(shape) < _IMAGE_AXES or (shape[1] == width) == (shape[-1] == width):
             continue
+        # (B, C, H, W) in PyTorch, (B, H, W, C) in JAX and Keras.
+        count = int(np.prod(shape[1:])) // width
         for value in flow.descendants(one.output):
             array = flow.array(value)
-            if value not in behind or array.shape != (shape[0], int(np.prod(shape[2:])), width):
+            if value not in behind or array.shape != (shape[0], count, width):
                 continue
             found = places(flow.array(one.output), array)
-            if found is not None and np.ptp(found % array.shape[1], axis=-1).any():
+            if found is not None and np.ptp(found % count if shape[1] == width else found // width, axis=-1).any():
                 place = flow.maker(value) or one.step
                 path = one.names[0].rpartition(".")[0].rpartition(".")[0] if one.names else ""
                 sentence = "the channels of several patches are mixed in each vector: axes are not exchanged"

@@ -80,7 +80,7 @@ def shares_rows(flow: Flow, setting: Setting, hidden: Array) -> bool:
         return False
     length = setting.bias.shape[-1]
     side = math.isqrt(length)
-    shown = ~hidden[:1].any(axis=0)
+    shown = np.asarray(~hidden[:1].any(axis=0))
     found = buckets_of(flow, setting, shown) if side**2 == length and side >= _LEAST_SIDE else None
     if found is None or len(found.table) != (2 * side - 1) ** 2:
         return False

@@ -27,7 +27,7 @@ from veriformer.conformance_tests.recognition.networks import NetworkReading, br
 from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps, source_in_words
 from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
-from veriformer.conformance_tests.recognition.pooling import pooled_of
+from veriformer.conformance_tests.recognition.pooling import pooled_of, positions_read
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
 from veriformer.conformance_tests.recognition.similarities import parts_of_similarities
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -316,6 +316,9 @@ def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
     pooled = pooled_of(model, one.input)
     if pooled is not None:
         yield pooled.words
+        return
+    if some := positions_read(model, one):
+        yield some
         return
     read: Expression = model.reader.read(one.input)
     factor = 1.0

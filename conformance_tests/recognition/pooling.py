@@ -9,9 +9,13 @@ import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.expressions import Norm
+from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.tracking import carried
 
 _MOST_POSITIONS = 256
+# Fewer positions are in no equal steps.
+_LEAST_READ = 3
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,26 @@ def pooled_of(model: ModelReading, value: int) -> Pooled | None:
         if found is not None:
             return Pooled(f"of {found.words}{words}", found.stream)
     return None
+
+
+def positions_read(model: ModelReading, one: LinearMap) -> str:
+    """Return which positions of the stream a map reads, where these are some in equal steps; "" for all and others."""
+    read = model.at_root(model.reader.read(one.input))
+    shape = model.flow.shape(read.value) if read.value >= 0 else ()
+    if len(shape) < len("BLE") or model.flow.array(one.input).size >= model.flow.array(read.value).size:
+        return ""
+    found = carried(model.flow, read.value, one.input)
+    if found is None or (found < 0).any() or found.size % shape[-1]:
+        return ""
+    rows = np.unique(found.reshape(-1, shape[-1])[:, 0] // shape[-1] % shape[-2])
+    steps = np.diff(rows)
+    if len(rows) < _LEAST_READ or (steps != steps[0]).any() or len(rows) == shape[-2]:
+        return ""
+    return f"of every {_ordinal(int(steps[0]))} position from {rows[0]}" if steps[0] > 1 else ""
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
 
 
 def _norm_over(model: ModelReading, value: int) -> Norm | None:

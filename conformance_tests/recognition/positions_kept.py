@@ -5,6 +5,7 @@ Moving numbers is no computation, so that nothing else of the recognition sees a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -153,6 +154,9 @@ def is_replaced(flow: Flow, given: int, taken: Iterable[int]) -> bool:
         if (places < 0).any():
             return True
         rows = _rows_of(places, flow.shape(given)[-1])
+        if rows is not None and rows.size != math.prod(shape[:-1]):
+            # Its last axis is another one, as the channels of an image are.
+            continue
         if rows is not None and not _is_turned(rows.reshape(shape[:-1])):
             return True
     return False

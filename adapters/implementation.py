@@ -116,9 +116,11 @@ class Implementation(Declarations):
     def promises_dtype(self, operation: str) -> bool:
         """Return whether results are to have the dtype of the arguments, as the interface has it.
 
-        A function of another name promises none, and nothing in a file with such functions that names no framework.
+        A function of another name promises none, and nothing does in a file that names no framework and has such
+        functions, or others that are no operation: it is not written to the interface.
         """
-        return operation not in self.taken_as.values() and (self.is_declared or not self.taken_as)
+        has_others = bool(self.taken_as or self.not_judged or self.judged_alone)
+        return operation not in self.taken_as.values() and (self.is_declared or not has_others)
 
     def features(self, operation: str) -> frozenset[str]:
         """Return the optional keywords that the operation has by name; a catch-all `**kwargs` declares nothing.

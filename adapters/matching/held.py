@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from veriformer.adapters.matching.namespaces import chosen, shape_of, transposed
+from veriformer.adapters.matching.namespaces import chosen, reshaped, shape_of, transposed
 
 NAMES = ("params", "parameters", "weights", "theta", "prm", "prms", "param", "p", "wts")
 """What such an argument is called."""
@@ -40,21 +40,32 @@ class Held(dict[str, Any]):
             raise AttributeError(name) from None
 
 
-def held(weights: Any, members: Mapping[str, str], *, turned: bool) -> Any:
+def held(weights: Any, members: Mapping[str, str], *, turned: bool, heads: int = 0) -> Any:
     """Return the members of weights by all names that are known for them; `turned` has matrices transposed.
 
     A bias that the weights lack is zero. Arrays of JAX come in a plain dictionary, since only that can be compiled.
+    With a number of `heads` each has an axis of them, as in (E, H, D) and (H, D, E).
     """
     found: dict[str, Any] = {}
     for member, names in members.items():
         value = value_of(weights, member)
         if turned and len(shape_of(value)) == 2:
             value = transposed(value, (1, 0))
+        if heads:
+            value = _by_head(member, value, shape_of(weights.w_q)[-1] // heads)
         for name in (member, *names.split()):
             found.setdefault(name, value)
     if "jax" in type(next(iter(found.values()))).__module__:
         return {spelling: value for name, value in found.items() for spelling in _spellings(name)}
     return Held(found)
+
+
+def _by_head(member: str, value: Any, width: int) -> Any:
+    """Return a weight of an attention with an axis of heads of a width."""
+    shape = shape_of(value)
+    if member == "w_o":
+        return reshaped(value, (shape[0] // width, width, shape[1]))
+    return value if member == "b_o" else reshaped(value, (*shape[:-1], shape[-1] // width, width))
 
 
 def value_of(weights: Any, member: str) -> Any:

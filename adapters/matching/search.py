@@ -24,7 +24,7 @@ from veriformer.adapters.matching.probes import (
     probe_of,
     probe_of_sizes,
 )
-from veriformer.adapters.matching.sources import Taken, needs_heads, taken, with_matrices_turned
+from veriformer.adapters.matching.sources import Taken, needs_heads, taken, with_axes_of_heads, with_matrices_turned
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import says_causal, says_power_of_two, says_three_axes
 from veriformer.adapters.matching.trying import Trials
@@ -182,11 +182,21 @@ def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iter
 def _lacking(operation: str, found: Taken) -> list[str]:
     """Return what the operation needs and no parameter is, without what can be done without."""
     bearable = special.MAY_BE_MISSING.get(operation, frozenset())
+    if _has_heads_in_weights(operation, found):
+        bearable |= {"num_heads"}
     return [one.removeprefix("weights.") for one in found.missing if one not in bearable]
+
+
+def _has_heads_in_weights(operation: str, found: Taken) -> bool:
+    """Return whether a function has all weights together, and is not told how many heads there are."""
+    return operation == "multi_head_attention" and bool(found.held) and "num_heads" in found.missing
 
 
 def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework) -> Iterable[Form]:
     form = Form(operation, found.sources, found.by_position, features=_features(operation, found))
+    if _has_heads_in_weights(operation, found):
+        apart = with_axes_of_heads(operation, found)
+        form = replace(form, sources=apart.sources, words=("weights (E, H, D)",))
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return

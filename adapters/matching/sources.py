@@ -149,10 +149,21 @@ def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:
     return next((one.name for one in takings if folded(one.name) in held.NAMES and not one.has_default), "")
 
 
-def _of_whole(record: Operation, *, turned: bool) -> Source:
+def _of_whole(record: Operation, *, turned: bool, by_head: bool = False) -> Source:
     shape = next(one.shape for one in record.parameters if one.kind == "weights")
     members = {name: names for name, names in _MEMBERS.items() if f"{name} " in f"{shape.replace(',', ' ')} "}
-    return lambda arguments: held.held(arguments["weights"], members, turned=turned)
+
+    def of(arguments: Arguments) -> Any:
+        heads = int(arguments["num_heads"]) if by_head else 0
+        return held.held(arguments["weights"], members, turned=turned, heads=heads)
+
+    return of
+
+
+def with_axes_of_heads(operation: str, found: Taken) -> Taken:
+    """Return the same with an axis of heads in all weights: so a function need not be told how many there are."""
+    whole = _of_whole(OPERATIONS[operation], turned=False, by_head=True)
+    return replace(found, sources={**found.sources, found.held: whole})
 
 
 def _apart(takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping[str, Source]) -> dict[str, Source]:

@@ -25,6 +25,12 @@ _OF_KEY_HEADS = re.compile(
     re.I,
 )
 _TOLD_QUOTIENT = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
+_COUNTS_OWN = re.compile(
+    r"itself and the [\w`]+ ?- ?1|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
+    r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included",
+    re.I,
+)
+_LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
@@ -88,6 +94,21 @@ def repeats_key_heads(function: Callable[..., Any]) -> bool:
     """
     source = source_of(function) or ""
     return bool(_OF_KEY_HEADS.search(source) and "//" in source and not _TOLD_QUOTIENT.search(source))
+
+
+def says_window_counts_own(function: Callable[..., Any]) -> bool:
+    """Return whether documentation says that a window counts the query's own key: "itself and the window - 1 before".
+
+    What the functions say that it calls counts too.
+    """
+    module = getattr(function, "__globals__", {})
+    called = {one.id for one in ast.walk(tree_of(function) or ast.Module([], [])) if isinstance(one, ast.Name)}
+    texts = [function, *(module[name] for name in sorted(called) if callable(module.get(name)))]
+    documented = [inspect.getdoc(one) or "" for one in texts if getattr(one, "__module__", "") == function.__module__]
+    sentences = [
+        sentence for text in documented for sentence in re.split(r"(?<=[.;])\s+", text) if "window" in sentence
+    ]
+    return any(_COUNTS_OWN.search(one) and not _LEAVES_OWN.search(one) for one in sentences)
 
 
 def says_power_of_two(function: Callable[..., Any]) -> bool:

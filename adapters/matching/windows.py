@@ -11,6 +11,7 @@ from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import NO_WINDOW, Taken
+from veriformer.adapters.matching.texts import says_window_counts_own
 from veriformer.adapters.matching.trying import Trials
 
 # Two keys to the left, without the own one or with it.
@@ -34,6 +35,10 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         return windowed if "window" in windowed.features else _not_given(form, name, probe)
     if not is_fixed:
         return _not_given(form, name, probe)
+    if says_window_counts_own(trials.function):
+        # What it is called with is then known, and no convention.
+        words = f"`{name}`: the keys to the left and the own one, as documented"
+        return form.with_source(name, _left(form.sources[name], own=1), "window", words)
     one = form.with_source(name, _left(form.sources[name]), "window", f"`{name}`: the keys to the left")
     result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))
     # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
@@ -77,13 +82,13 @@ def _is_given(form: Form, name: str, probe: Probe) -> bool:
     return bool(form.sources[name](probe.arguments) == NO_WINDOW)
 
 
-def _left(plain: Callable[[Arguments], Any]) -> Callable[[Arguments], Any]:
-    """Return the source of a window of which only the left side is passed."""
+def _left(plain: Callable[[Arguments], Any], *, own: int = 0) -> Callable[[Arguments], Any]:
+    """Return the source of a window of which only the left side is passed; `own` is 1 where the own key is counted."""
 
     def source(arguments: Arguments) -> Any:
         window = arguments.get("window")
         if window is None:
             return plain(arguments)
-        return NO_WINDOW if window[0] in (None, -1) else window[0]
+        return NO_WINDOW if window[0] in (None, -1) else window[0] + own
 
     return source

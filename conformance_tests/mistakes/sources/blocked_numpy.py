@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 conventions = {"causal_alignment": "bottom_right", "empty_row": "zeros", "window_counting": "inclusive"}
 # A kernel takes 64 keys or more; with two a short sequence has a whole block and a rest.
 BLOCK = 2

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def clip_by_global_norm(gradients, *, max_norm):
     total = 0.0

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def mask_of(shape, rate, seed):
     rng = np.random.default_rng(seed)

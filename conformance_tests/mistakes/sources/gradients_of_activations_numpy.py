@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+framework = "numpy"
+
 
 def logistic(x):
     return np.exp(-np.logaddexp(0, -x))

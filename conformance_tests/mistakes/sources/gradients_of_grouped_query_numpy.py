@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def grouped_query_attention_backward(query, key, value, grad_output, *, mask=None, is_causal=False, scale=None):
     batch, heads, queries, width = query.shape

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def merge_attention_backward(output_a, lse_a, output_b, lse_b, grad_output, grad_lse):
     highest = np.maximum(lse_a, lse_b)

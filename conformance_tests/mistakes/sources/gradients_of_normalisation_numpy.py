@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def layer_norm_backward(x, gamma, beta, grad_output, *, eps):
     centred = x - x.mean(axis=-1, keepdims=True)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def attention_weights_backward(query, key, grad_output, *, mask=None, is_causal=False, scale=None):
     scale = 1.0 / np.sqrt(query.shape[-1]) if scale is None else scale

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 conventions = {"window_counting": "inclusive"}
 
 

@@ -4,6 +4,8 @@ from math import erf
 
 import numpy as np
 
+framework = "numpy"
+
 architectures = {"decode_step": ("gpt", "llama")}
 conventions = {"rotary_pairing": "interleaved"}
 dtypes = ("float32", "float64")

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+framework = "numpy"
+
 
 def rotary_embedding(x, positions, *, base=10000.0, rotary_dim=None):
     width = x.shape[-1] if rotary_dim is None else rotary_dim

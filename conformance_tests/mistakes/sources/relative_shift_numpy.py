@@ -2,6 +2,8 @@
 
 import numpy as np
 
+framework = "numpy"
+
 
 def alibi_bias(num_heads, query_length, key_length):
     # Every row begins as the last query's: what the key s places before it gets.

@@ -2,6 +2,8 @@
 
 import math
 
+framework = "numpy"
+
 
 def warmup_cosine_learning_rate(step, *, peak, least, warmup_steps, total_steps):
     if step < warmup_steps:

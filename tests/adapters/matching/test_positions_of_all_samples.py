@@ -73,7 +73,7 @@ def test_samples_are_turned_each_by_its_own_positions(
     found = loaded(text)
     samples, result = turned(found, X, POSITIONS)
     assert samples == calls
-    expected = reference.rotary_embedding(X, POSITIONS, pairing="halves")
+    expected = reference.rotary_embedding(X, POSITIONS, pairing="half")
     np.testing.assert_allclose(result, expected, atol=1e-5)
 
 
@@ -82,13 +82,13 @@ def test_positions_of_all_samples_alike_take_one_call(loaded: Loaded, framework:
     pytest.importorskip(framework)
     samples, result = turned(loaded(text), X, POSITIONS[1])
     assert samples == [3]
-    np.testing.assert_allclose(result, reference.rotary_embedding(X, POSITIONS[1], pairing="halves"), atol=1e-5)
+    np.testing.assert_allclose(result, reference.rotary_embedding(X, POSITIONS[1], pairing="half"), atol=1e-5)
 
 
 @pytest.mark.parametrize("text", [OF_EACH, OF_ALL])
 def test_a_right_one_holds_and_a_late_one_does_not(loaded: Loaded, text: str) -> None:
     pytest.importorskip("torch")
-    laws = ["rotary.position_zero", "rotary.positions.*"]
+    laws = ["rotary.norm", "rotary.positions.*"]
     right, wrong = loaded(text), loaded(text.replace("sin[position_ids]", "sin[position_ids - 1]"))
     assert "`position_ids`: (B, L), places in them" in right.notices[0]
     report = check(right, laws=laws, tier="quick", diagnosis=False)

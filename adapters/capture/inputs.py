@@ -50,6 +50,8 @@ _ABSENT = re.compile(
 )
 # What hides something, and hides nothing where it is left out.
 _HIDING = re.compile(r"mask|pad|(len|lens|lengths)$", re.IGNORECASE)
+# Which says to what segment or document each token belongs.
+SEGMENTS = re.compile(r"^(token_type_ids|(segment|seg|doc|document|sequence|type)_?ids?|segments?|documents?)$", re.I)
 _TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
 _FALSE = re.compile(r"^(train|training|is_training|is_train|return_\w+|output_\w+|use_cache)$")
 _ZERO = re.compile(r"^(start_pos|start|offset|pos_offset|position_offset|cache_index|cache_pos|step|input_pos)$")
@@ -290,7 +292,7 @@ class Filled:
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
-                if argument.default is None and _HIDING.search(argument.name):
+                if argument.default is None and (_HIDING.search(argument.name) or SEGMENTS.match(argument.name)):
                     left_out.append(argument.name)
                 continue
             elif takes_array:
@@ -498,7 +500,7 @@ def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
         yield kernel[2], kernel[0], True
     # A projection of flattened patches has channels · side² inputs.
     for size in dict.fromkeys(size for shape in shapes if len(shape) == 2 for size in reversed(shape)):
-        for channels in (3, 1):
+        for channels in (3, 1, 4):
             side = math.isqrt(size // channels)
             if side > 1 and channels * side**2 == size:
                 yield channels, side, False
@@ -508,11 +510,13 @@ def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
 def _sides(shapes: Sequence[Shape], patch: int) -> list[tuple[int, int]]:
     """Return heights and widths that have as many patches as a table of positions has rows, or one for a class less."""
     tables = [shape for shape in shapes if len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)]
+    # One that has an axis for samples is rather of positions than any other matrix.
+    told = {shape[-2] for shape in tables if len(shape) == 3}
     counts = [shape[-2] - extra for shape in tables for extra in _EXTRA_TOKENS]
     counts = [count for count in counts if count <= _MOST_PATCHES]
     pairs = {(high, count // high) for count in counts for high in range(2, count) if count % high == 0}
     # Most images are square, or nearly.
-    likely = sorted(pairs, key=lambda pair: (abs(math.log(pair[0] / pair[1])), pair))
+    likely = sorted(pairs, key=lambda pair: (math.prod(pair) not in told, abs(math.log(pair[0] / pair[1])), pair))
     return [(patch * high, patch * wide) for high, wide in likely if max(high, wide) <= 2 * min(high, wide)]
 
 

@@ -17,6 +17,8 @@ from veriformer.adapters.capture.numpy_models import forward_of, has_forward, im
 
 # Objects are looked into this deep: model, layers, layer, attention, weights, array, and some lists between.
 _DEEPEST = 12
+# The classes of functions that JAX has compiled.
+_COMPILED = ("PjitFunction",)
 # Objects of these packages hold no arrays of a user's model in their attributes, or have a reader of their own.
 _FOREIGN = frozenset(
     {
@@ -179,6 +181,9 @@ class _Copy:
             return functools.partial(function, *positional, **keywords)
         if isinstance(node, FunctionType):
             return self._function(node, depth)
+        if type(node).__name__ in _COMPILED and hasattr(node, "__wrapped__"):
+            # What is recorded is not compiled, and what is compiled holds the arrays that it was made with.
+            return self.of(node.__wrapped__, depth + 1)
         return self._changed_in_place(node, depth)
 
     def _changed_in_place(self, node: Any, depth: int) -> Any:

@@ -15,8 +15,12 @@ _IMAGES = re.compile(r"^(x|z|pixel_values|images?|imgs?|pixels|pictures?|sample|
 _STEPS = re.compile(r"^(t|ts|time|times|timesteps?|time_?steps?|diffusion_step|sigmas?|noise_level)$", re.I)
 _CLASSES = re.compile(r"^(y|c|cls|labels?|class(es)?|class_?(labels?|ids?)|cond)$", re.I)
 _TOKENS = re.compile(r"text|token|caption|input_ids|prompt|ids$|idx|src|tgt|source|target|words", re.I)
+_CONTEXT = re.compile(r"^(context|ctx|cond|txt|encoder_hidden_states|text_(states|embeds?)|prompt_embeds?)$", re.I)
+_POOLED = re.compile(r"^(pooled\w*|vec|vector|vectors|global_cond)$", re.I)
+# What the first maps of contexts and of vectors of whole samples are called.
+_OF_CONTEXT, _OF_POOLED = ("txt", "text", "context", "ctx", "caption", "cond"), ("vector", "vec", "pooled", "global")
 _FILLER = frozenset({"to", "of", "the", "in", "x", "input", "inputs"})
-_MOST = 48
+_MOST = 96
 
 
 @dataclass(frozen=True)
@@ -55,16 +59,28 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         rows = _rows_called(name, known, 1000)
         single = generator.permutation(rows)[:batch] if rows >= batch else np.zeros(batch, np.int64)
         along = np.broadcast_to(np.arange(length) % rows, (batch, length)).copy()
-        return [("steps", single), ("steps", along)] if has_images else [("steps", along), ("steps", single)]
+        return [("steps", single)] if has_images else [("steps", along), ("steps", single)]
     if has_images and _IMAGES.match(name):
-        return [("floats", generator.normal(size=(batch, *shape))) for shape in known.images[:3]]
+        return [("floats", generator.normal(size=(batch, *shape))) for shape in _few_of_each(known.images)]
     if _CLASSES.match(name) and has_images:
         rows = _rows_called(name, known, 2)
         return [("classes", np.arange(batch) % rows)]
-    if _TOKENS.search(name):
+    if _POOLED.match(name):
+        return [("floats", generator.normal(size=(batch, width))) for width in _widths_of_words(_OF_POOLED, known)]
+    if _CONTEXT.match(name) and (widths := _widths_of_words(_OF_CONTEXT, known)):
+        return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
+    if _TOKENS.search(name) or _CONTEXT.match(name):
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
     widths = _widths_called(name, known) or known.widths
     return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
+
+
+def _few_of_each(images: Sequence[Shape]) -> list[Shape]:
+    """Return a few shapes of images for each number of channels, in turns, the likeliest first."""
+    found: dict[int, list[Shape]] = {}
+    for shape in images:
+        found.setdefault(min(shape), []).append(shape)
+    return [shape for place in range(6) for shapes in found.values() for shape in shapes[place : place + 1]][:20]
 
 
 def _rows_called(name: str, known: Known, otherwise: int) -> int:
@@ -83,6 +99,14 @@ def _widths_called(name: str, known: Known) -> list[int]:
     """Return the widths of what a matrix reads whose name has a word of an argument's, or its first letters."""
     for path, shape in known.shapes.items():
         if len(shape) == 2 and _share_a_word(name, path):
+            return list(dict.fromkeys((min(shape), max(shape))))
+    return []
+
+
+def _widths_of_words(words: Sequence[str], known: Known) -> list[int]:
+    """Return the widths of the first matrix in whose path one of the words stands, the smaller one first."""
+    for path, shape in known.shapes.items():
+        if len(shape) == 2 and set(words) & set(re.split(r"[._\d]+", path.lower())):
             return list(dict.fromkeys((min(shape), max(shape))))
     return []
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.capture.inputs import SEGMENTS
 from veriformer.adapters.whole_models.arguments import parameters_of
 from veriformer.adapters.whole_models.sequence import Sequences
 
-_SEGMENTS = re.compile(r"^(token_type_ids|(segment|seg|doc|document|sequence|type)_?ids?|segments?|documents?)$", re.I)
 _LENGTH = 6
 
 
@@ -20,7 +19,7 @@ def segments_without_effect(sequences: Sequences, draw: Any, longest: int) -> tu
     """
     if sequences.axes != (0, 1) or sequences.is_fixed:
         return ()
-    names = [one.name for one in parameters_of(sequences.stage) if _SEGMENTS.match(one.name)]
+    names = [one.name for one in parameters_of(sequences.stage) if SEGMENTS.match(one.name)]
     inputs = sequences.as_framework(draw(2, min(_LENGTH, longest)))
     shape = tuple(int(size) for size in inputs.shape[:2])
     if shape[1] < 2:

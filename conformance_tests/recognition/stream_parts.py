@@ -40,7 +40,7 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         # Where nothing is normalised before, what is read is the stream.
         residual = residual.replace("what it reads", "stream", 1)
     yield from _standing(flow, place, kind, start)
-    if _is_unread_end(flow, place):
+    if is_unread_end(flow, place):
         # What the sum would be read by is not there to tell it.
         residual = "stream"
     of_residual = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
@@ -67,7 +67,8 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
     )
     gate = "" if place.gate is None else words_of_vector(flow, place.gate)
     of_gate = f"its output is multiplied by {gate}" if gate else "its output is multiplied by no vector of each sample"
-    yield Aspect("gate of samples", output, gate, of_gate, exit_step)
+    if place.result is not None:
+        yield Aspect("gate of samples", output, gate, of_gate, exit_step)
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
     moved = moved_in(flow, place)
     at_move, words = (exit_step, KEPT) if moved is None else (moved.step, MOVED)
@@ -179,7 +180,7 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     """Yield the mistakes of a place that hold whatever the other layers do."""
     at = flow.maker(place.result.value) if place.result is not None else None
     at = at or place.sublayer.exit.step
-    if _is_unread_end(flow, place):
+    if is_unread_end(flow, place):
         return
     if not _reaches_the_end(flow, place):
         sentence = "the sublayer's output is computed and not used"
@@ -222,16 +223,32 @@ def _reaches_the_end(flow: Flow, place: Place) -> bool:
     return any(output in after for output in flow.trace.outputs)
 
 
-def _is_unread_end(flow: Flow, place: Place) -> bool:
+def is_unread_end(flow: Flow, place: Place) -> bool:
     """Return whether a stream ends with a sublayer, unread, while another stream goes on through the same matrix.
 
-    Of tokens and global tokens that go through the same layers, the latter may serve the former alone.
+    Of tokens and global tokens that go through the same layers, the latter may serve the former alone. So may a text
+    that images attend to, in the last layer that both have: nothing reads its stream there but the sublayer itself.
     """
     if _reaches_the_end(flow, place):
         return False
+    if _is_read_by_itself_alone(flow, place):
+        return True
     parameters = [flow.trace.parameters[name] for name in place.sublayer.exit.names]
     counts = any(output in flow.descendants(one) for one in parameters for output in flow.trace.outputs)
     return counts and _is_added(flow, place.sublayer.exit.output)
+
+
+def _is_read_by_itself_alone(flow: Flow, place: Place) -> bool:
+    """Return whether no output comes from the stream that a sublayer is added to, but through the sublayer's maps."""
+    after = flow.descendants(place.sublayer.exit.output)
+    streams = [
+        next(one for one in step.operands if one not in after)
+        for step in flow.steps
+        if step.kind == Kind.ADDITION and len(step.operands) == 2 and len(after.keys() & set(step.operands)) == 1
+    ]
+    own = {value for one in place.sublayer.entries for value in (one.output, one.product)}
+    reached = (flow.descendants(one, stop=own.__contains__) for one in streams[:1] if flow.depends_on_input(one))
+    return any(not any(output in found for output in flow.trace.outputs) for found in reached)
 
 
 def _is_added(flow: Flow, value: int) -> bool:

@@ -15,15 +15,18 @@ from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.streams import leaves
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
-from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
 
 Found = Iterator[tuple[Layered, Suspicion]]
+# Fewer queries show no mask.
+_LEAST_QUERIES = 4
 
 
 def structural_mistakes(flow: Flow, reader: Reader, readings: Sequence[Layered]) -> Found:
     """Yield the mistakes that sublayers make beside each other, each with the sublayer that makes it."""
     decoders = {one.stack for one in readings if one.kind == "cross_attention"}
     yield from _of_causality(reader, readings, decoders)
+    yield from _of_mixed_causality([one for one in readings if one.stack not in decoders])
     yield from _of_padding(readings, decoders)
     yield from _of_memories(flow, reader, readings, decoders)
 
@@ -82,6 +85,33 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
         elif one.kind == "cross_attention" and setting.is_causal and not _is_of_own_stream(reader, one):
             sentence = "causality hides keys of the memory"
             yield one, Suspicion("mask", place, sentence, (suspected("cross_attn_causal"),))
+
+
+def _of_mixed_causality(readings: Sequence[Layered]) -> Found:
+    """Yield attentions of a stream that let most queries see later keys, which other layers of the stream hide."""
+    settings = [
+        (one, one.attention.setting)
+        for one in readings
+        if one.kind == "self_attention" and one.attention is not None and one.attention.setting is not None
+    ]
+    causal = {one.stack for one, setting in settings if setting.is_causal}
+    for one, setting in settings:
+        if one.stack not in causal or setting.is_causal or one.attention is None:
+            continue
+        later = _later_keys_seen(setting.mask)
+        if later is not None and 2 * later.sum() > later.size:
+            is_window = setting.mask is not None and not setting.mask[..., -1, 0].any()
+            place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
+            sentence = "queries see later keys, which other layers of the same stream hide"
+            slug = "window_ignores_causal_flag" if is_window else "decoder_not_causal"
+            yield one, Suspicion("mask", place, sentence, (suspected(slug, LIKELY),))
+
+
+def _later_keys_seen(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> np.ndarray | None:
+    """Return which queries but the last see a later key under a mask; None without a mask of as many keys."""
+    if mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < _LEAST_QUERIES:
+        return None
+    return np.asarray(np.triu(mask, 1).any(axis=-1)[..., :-1])
 
 
 def _begins_with_inputs(reader: Reader, one: Layered) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from veriformer.adapters.capture.inputs import SEGMENTS
 from veriformer.conformance_tests.recognition.coverage import coverage
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
@@ -12,7 +13,7 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name, without_lists
-from veriformer.conformance_tests.recognition.stream_parts import norms_of
+from veriformer.conformance_tests.recognition.stream_parts import is_unread_end, norms_of
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
 )
@@ -31,7 +32,8 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
         # What is not understood may have parameters for other inputs, or for training.
         return
     groups: dict[str, list[str]] = {}
-    for name in unused:
+    ending = _of_unread_ends(model)
+    for name in (one for one in unused if one not in ending):
         # A pooler serves heads of other classes of the same family.
         if "mask" not in name and ".pooler." not in f".{name}" and _should_be_used(model, name, unused):
             groups.setdefault(_group(model, name, unused), []).append(name)
@@ -45,9 +47,27 @@ def unused_parameters(model: ModelReading) -> Iterator[Departure]:
         yield departure(model, path, layer_in(path), "", Suspicion(step, place, sentence, suspects))
 
 
+def _of_unread_ends(model: ModelReading) -> set[str]:
+    """Return the parameters of sublayers that a stream ends with, unread, while another one goes on."""
+    places = [one.place for one in model.readings if is_unread_end(model.flow, one.place)]
+    maps = [each for one in places for each in (*one.sublayer.entries, one.sublayer.exit)]
+    norms = (norm for one in places for _, norm in norms_of(one))
+    vectors = [value for norm in norms for value in (norm.gain, norm.shift)] + [one.bias for one in maps]
+    named = {name for one in maps for name in one.names}
+    return named | {name for value in vectors if value is not None for name in model.flow.parameters_of(value)}
+
+
+def _is_of_segments(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter may be a table of segments, which were left out of the pass."""
+    left_out = any(SEGMENTS.match(argument) for argument in model.trace.left_out)
+    return left_out and model.flow.array(model.trace.parameters[name]).ndim == 2 and not _was_called(model, name)
+
+
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
+    if _is_of_segments(model, name):
+        return False
     if _has_no_numbers(model, name) or (not _was_called(model, name) and not _is_missed(model, name, used)):
         return False
     if pattern != name and any(_pattern(one) == pattern for one in used):

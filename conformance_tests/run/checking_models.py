@@ -109,13 +109,13 @@ def _on_one_sample(
 ) -> tuple[Trace, Recognition] | None:
     """Return the record of a model that goes through its samples in a loop on one alone, as read; else None.
 
-    A model that is not seen to do so is tried where too little of it was recognised, and counts if one sample takes far
-    fewer steps; both on inputs that were guessed.
+    A model that is not seen to do so is tried where too little of it was recognised, or it departs, and counts if one
+    sample takes far fewer steps; both on inputs that were guessed.
     """
     from veriformer.conformance_tests.run.attention_alone import completed
 
     is_seen = takes_samples_apart(session.trace)
-    if _is_recognised(found) and not is_seen:
+    if _is_recognised(found) and not is_seen and not found.departures:
         return None
     try:
         trace, alone = completed(session.again(seed, one_sample=True), layers_alike=layers_alike)

@@ -118,7 +118,9 @@ def similarity(recognition: Recognition) -> Part:
 @pytest.mark.parametrize(
     ("scaled", "said"), (("exponential", "times exp(logit_scale), "), ("itself", "times logit_scale itself, "))
 )
-def test_products_of_two_towers_are_told(kind: Callable[[str], ModuleType], divided: str, scaled: str, said: str) -> None:
+def test_products_of_two_towers_are_told(
+    kind: Callable[[str], ModuleType], divided: str, scaled: str, said: str
+) -> None:
     towers = kind("two_towers")
     recognition = found(towers.Towers(getattr(towers, divided), getattr(towers, scaled)), *towers.given())
     assert recognition.departures == ()

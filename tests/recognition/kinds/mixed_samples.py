@@ -1,8 +1,10 @@
-"""Batched models that are read where samples are alone, and a loop over samples that are embedded together."""
+"""A batch that is read where samples are alone, and loops over samples whose tokens something else reads too."""
 
 import torch
-from loops import Loop
+from loops import HEADS, WIDTH, Loop
 from small import Attention, Block, Decoder, triangle
+
+PART = WIDTH // HEADS
 
 
 class OfAllSamples(Attention):
@@ -21,24 +23,24 @@ def mixed():
 
 
 class EmbeddedTogether(Loop):
-    """Samples are embedded together, and then each goes through the layers by itself."""
+    """Samples are embedded together; then each goes through the layers by itself, head by head."""
 
     def forward(self, tokens):
         rows = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
-        return torch.stack([self._layers(sample) for sample in rows])
+        return torch.stack([self.through(sample) for sample in rows])
 
-    def _layers(self, rows):
+    def through(self, rows):
+        hidden = ~triangle(len(rows))
         for norm, taken, out in zip(self.norms, self.maps, self.outs, strict=True):
-            q, k, v = (part.unflatten(-1, (4, -1)).transpose(0, 1) for part in taken(norm(rows)).chunk(3, -1))
-            scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
-            weights = scores.masked_fill(~triangle(len(rows)), -torch.inf).softmax(-1)
-            rows = rows + out((weights @ v).transpose(0, 1).flatten(1))
+            heads = []
+            for q, k, v in zip(*(part.split(PART, -1) for part in taken(norm(rows)).chunk(3, -1)), strict=True):
+                heads.append((q @ k.T * PART**-0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v)
+            rows = rows + out(torch.cat(heads, -1))
         return rows
 
 
-class OfLengths(Loop):
-    """Counts the tokens of each sample, none of which is padding here, and then goes through the samples one by one."""
+class Limited(Loop):
+    """Its tokens are limited from below before they are taken apart."""
 
     def forward(self, tokens):
-        lengths = (tokens >= 0).sum(1)
-        return torch.stack([self._one(sample[:length]) for sample, length in zip(tokens, lengths.tolist())])
+        return super().forward(tokens.clamp(min=0))

@@ -21,7 +21,10 @@ class Encoder(nn.Module):
 
     def __init__(self, layout="halves", is_last_exact=True, start=0, base=10000.0):
         super().__init__()
-        self.embed, self.stack = nn.Embedding(50, WIDTH), Stack(lambda: Block(attention=lambda: Attention(causal=False)))
+        self.embed, self.stack = (
+            nn.Embedding(50, WIDTH),
+            Stack(lambda: Block(attention=lambda: Attention(causal=False))),
+        )
         self.start, self.head = start, nn.Linear(WIDTH, 50)
         self.register_buffer("sines", sines(layout, is_last_exact, base))
 

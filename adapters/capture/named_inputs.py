@@ -71,7 +71,7 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
     if _TOKENS.search(name) or _CONTEXT.match(name):
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
-    widths = _widths_called(name, known) or known.widths
+    widths = _widths_called(name, known) or list(known.widths)
     return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
 
 

@@ -56,7 +56,13 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     yield from parts_of_other_maps(model)
     yield from parts_of_similarities(model)
     # Without a sublayer, only the last map is known to be the end of anything.
+    read: set[int] = set()
     for map_ in model.ends if model.readings else model.ends[-1:]:
+        norm = model.at_root(model.reader.read(map_.input))
+        if norm.value not in read:
+            # Several heads read the stream through one norm.
+            yield from _final_norm(model, norm, departures)
+        read.add(norm.value)
         yield from _end_parts(model, map_, departures)
     if not model.ends or norm_of_result(model) is not None:
         yield from _final_norms(model, departures)
@@ -291,7 +297,6 @@ def _attention_conventions(reading: AttentionReading) -> dict[str, str | float |
 
 
 def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departure]) -> Iterator[Part]:
-    yield from _final_norm(model, model.at_root(model.reader.read(one.input)), departures)
     path = common_path(one.names).rpartition(".")[0] or common_path(one.names)
     tables = {name for lookup in model.maps.lookups for name in lookup.names}
     tied = ", tied to the embedding" if set(one.names) & tables else ""

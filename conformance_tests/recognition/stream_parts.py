@@ -66,7 +66,7 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         rank=int(place.factor == 1.0),
     )
     gate = "" if place.gate is None else words_of_vector(flow, place.gate)
-    of_gate = f"its output is multiplied by {gate}" if gate else "its output is multiplied by no vector of each sample"
+    of_gate = f"its output is multiplied by {gate}" if gate else "its output is multiplied by no vector"
     if place.result is not None:
         yield Aspect("gate of samples", output, gate, of_gate, exit_step)
     yield Aspect("output", output, place.on_the_way, "something else is done to its output", exit_step)
@@ -152,7 +152,7 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
     for word, has in (("gain", has_gain), ("shift", has_shift)):
         yield Aspect(f"{name}: {word}", step, has, f"{'a' if has else 'no'} {word}", at, rank=int(has), path=path)
     given = words_of_norm(flow, norm).removeprefix(", ")
-    yield Aspect(f"{name}: conditions", step, given, given or "no vector of each sample", at, path=path)
+    yield Aspect(f"{name}: conditions", step, given, given or "no gain or shift that each sample has", at, path=path)
     plus = "the gain is one more than its parameter" if norm.one_plus else "the gain is its parameter"
     yield Aspect(
         f"{name}: one", step, norm.one_plus, plus, at, "gain_counted_from_one" if norm.one_plus else "", path=path

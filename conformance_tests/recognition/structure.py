@@ -100,7 +100,7 @@ def _of_mixed_causality(readings: Sequence[Layered]) -> Found:
             continue
         later = _later_keys_seen(setting.mask)
         if later is not None and 2 * later.sum() > later.size:
-            is_window = setting.mask is not None and not setting.mask[..., -1, 0].any()
+            is_window = setting.mask is not None and not np.asarray(setting.mask)[..., -1, 0].any()
             place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
             sentence = "queries see later keys, which other layers of the same stream hide"
             slug = "window_ignores_causal_flag" if is_window else "decoder_not_causal"
@@ -111,7 +111,7 @@ def _later_keys_seen(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | Non
     """Return which queries but the last see a later key under a mask; None without a mask of as many keys."""
     if mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < _LEAST_QUERIES:
         return None
-    return np.asarray(np.triu(mask, 1).any(axis=-1)[..., :-1])
+    return np.asarray(np.asarray(np.triu(mask, 1).any(axis=-1))[..., :-1])
 
 
 def _begins_with_inputs(reader: Reader, one: Layered) -> bool:

@@ -239,7 +239,10 @@ def is_unread_end(flow: Flow, place: Place) -> bool:
 
 
 def _is_read_by_itself_alone(flow: Flow, place: Place) -> bool:
-    """Return whether no output comes from the stream that a sublayer is added to, but through the sublayer's maps."""
+    """Return whether no output comes from the stream that a sublayer is added to, but through the sublayer's maps.
+
+    Some output comes from an earlier value of it: a memory that nothing attends to is no such stream.
+    """
     after = flow.descendants(place.sublayer.exit.output)
     streams = [
         next(one for one in step.operands if one not in after)
@@ -248,7 +251,15 @@ def _is_read_by_itself_alone(flow: Flow, place: Place) -> bool:
     ]
     own = {value for one in place.sublayer.entries for value in (one.output, one.product)}
     reached = (flow.descendants(one, stop=own.__contains__) for one in streams[:1] if flow.depends_on_input(one))
-    return any(not any(output in found for output in flow.trace.outputs) for found in reached)
+    if not any(not any(output in found for output in flow.trace.outputs) for found in reached):
+        return False
+    outputs = {one for output in flow.trace.outputs for one in flow.ancestors(output)}
+    return any(one in outputs and one not in flow.trace.inputs for one in _made_before(flow, streams[0]))
+
+
+def _made_before(flow: Flow, value: int) -> Iterator[int]:
+    """Yield the values of the pass that one was made of."""
+    yield from (one for one in flow.ancestors(value) if flow.depends_on_input(one) and flow.maker(one) is not None)
 
 
 def _is_added(flow: Flow, value: int) -> bool:

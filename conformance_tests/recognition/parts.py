@@ -58,11 +58,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     # Without a sublayer, only the last map is known to be the end of anything.
     read: set[int] = set()
     for map_ in model.ends if model.readings else model.ends[-1:]:
-        norm = model.at_root(model.reader.read(map_.input))
-        if norm.value not in read:
+        stream = model.at_root(model.reader.read(map_.input))
+        if stream.value not in read:
             # Several heads read the stream through one norm.
-            yield from _final_norm(model, norm, departures)
-        read.add(norm.value)
+            yield from _final_norm(model, stream, departures)
+        read.add(stream.value)
         yield from _end_parts(model, map_, departures)
     if not model.ends or norm_of_result(model) is not None:
         yield from _final_norms(model, departures)

@@ -31,16 +31,6 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# What functions of parameters and inputs call their parameters, the first argument.
-FIRST_PARAMETERS = frozenset({"params", "parameters", "p", "weights", "w", "theta", "variables", "layer", "block"})
-_MAKING = frozenset({"init", "initialize", "initialise", "make", "create", "random", "new", "initial"})
-
-
-def makes_parameters(name: str) -> bool:
-    """Return whether a function's name says that it makes parameters: `init`, `init_block`, `make_params`."""
-    words = name.casefold().strip("_").split("_")
-    return words[0] in _MAKING or words[-1] == "init"
-
 
 def keyword_names(function: Callable[..., Any]) -> frozenset[str]:
     """Return the names that may be passed by keyword; a catch-all `**kwargs` adds none."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, size_called
+from veriformer.adapters.capture.numpy_models import imported_by
 from veriformer.adapters.capture.random_state import seeded
+from veriformer.adapters.matching.held import FIRST, makes_weights
 from veriformer.adapters.matching.names import words_of
-from veriformer.adapters.signatures import FIRST_PARAMETERS, makes_parameters
 
 _KEYS = ("key", "rng", "prngkey", "k")
 _GENERATORS = ("rng", "gen", "generator", "rs", "randomstate", "r")
@@ -29,7 +30,7 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
         takes = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None
-    if not takes or takes[0].name not in FIRST_PARAMETERS:
+    if not takes or takes[0].name not in FIRST:
         return None
     maker = _maker(function, home)
     if maker is None:
@@ -55,20 +56,16 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
 
 
 def _maker(function: Any, home: ModuleType) -> Callable[..., Any] | None:
-    """Return what makes the parameters of a function: the one that shares most words of its name, or the only one."""
+    """Return what makes the parameters of a function: the last of those that share most words of its name."""
     makers = [
         value
         for name, value in vars(home).items()
-        if inspect.isfunction(value) and value.__module__ == home.__name__ and makes_parameters(name)
+        if inspect.isfunction(value) and value.__module__ == home.__name__ and makes_weights(name)
     ]
     own = set(words_of(function.__name__))
     shared = {one: len(own & set(words_of(one.__name__))) for one in makers}
-    best = max(shared.values(), default=0)
-    likely = [one for one in makers if shared[one] == best]
-    if len(likely) > 1:
-        # The whole stands after its parts.
-        likely = likely[-1:]
-    return likely[0] if likely else None
+    # The whole stands after its parts.
+    return max(reversed(makers), key=shared.__getitem__, default=None)
 
 
 def _arguments(maker: Callable[..., Any], home: ModuleType) -> dict[str, Any] | None:
@@ -85,9 +82,8 @@ def _random(name: str, home: ModuleType) -> Any:
     folded = name.replace("_", "").casefold()
     if folded in _SEEDS:
         return 0
-    jax = sys.modules.get("jax")
-    if jax is not None and any(getattr(value, "__name__", "").startswith("jax") for value in vars(home).values()):
-        return jax.random.PRNGKey(0) if folded in _KEYS else None
+    if "jax" in imported_by(home.__name__):
+        return sys.modules["jax"].random.PRNGKey(0) if folded in _KEYS else None
     return np.random.default_rng(0) if folded in _GENERATORS else None
 
 
@@ -98,7 +94,7 @@ def _size(one: Parameter, sizes: Mapping[str, int | float]) -> int | float | Non
     if one.default is not Parameter.empty:
         return None
     guessed = size_called(one.name)
-    is_number = one.annotation in (int, float, "int", "float") or "heads" in one.name or one.name == "n_head"
+    is_number = one.annotation in (int, float, "int", "float") or "head" in one.name
     return guessed if is_number and isinstance(guessed, int | float) else None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from veriformer.adapters.capture.carried import COMPILED
 
 _FRAMEWORKS = ("jax", "jaxlib", "flax", "equinox", "keras", "jaxtyping", "numpy")
 # As the interpreter names it in its frames, which may be by a link.
@@ -21,10 +22,6 @@ _OWN_FOLDER = str(Path(__file__).parent)
 _MARK = "module of the model: "
 # Other scopes are the specifications of einsum and the like, unless they look like names.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9.]*")
-
-
-# What decorators return that compile a function, and change nothing of what it computes.
-_COMPILED = frozenset({"JitWrapped", "PjitFunction", "_JitWrapper"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def modules_marked(paths: Mapping[int, str], modules: list[Any]) -> Iterator[Non
 
 
 def _marking(call: Callable[..., Any], paths: Mapping[int, str]) -> Callable[..., Any]:
-    while type(call).__name__ in _COMPILED and hasattr(call, "__wrapped__"):
+    while type(call).__name__ in COMPILED and hasattr(call, "__wrapped__"):
         # Inside, the modules would be copies, of which nobody knows the paths.
         call = call.__wrapped__
 

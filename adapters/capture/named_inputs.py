@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -21,6 +21,8 @@ _POOLED = re.compile(r"^(pooled\w*|vec|vector|vectors|global_cond)$", re.I)
 _OF_CONTEXT, _OF_POOLED = ("txt", "text", "context", "ctx", "caption", "cond"), ("vector", "vec", "pooled", "global")
 _FILLER = frozenset({"to", "of", "the", "in", "x", "input", "inputs"})
 _MOST = 96
+# Diffusion is mostly trained with so many time steps.
+_MOST_STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,25 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
     """Return the arrays that an argument of a name may want."""
     batch, length, generator = known.batch, known.length, known.generator
     if _STEPS.match(name):
-        rows = _rows_called(name, known, 1000)
+        rows = _rows_called(name, known) or _MOST_STEPS
         single = generator.permutation(rows)[:batch] if rows >= batch else np.zeros(batch, np.int64)
         along = np.broadcast_to(np.arange(length) % rows, (batch, length)).copy()
         return [("steps", single)] if has_images else [("steps", along), ("steps", single)]
     if has_images and _IMAGES.match(name):
         return [("floats", generator.normal(size=(batch, *shape))) for shape in _few_of_each(known.images)]
     if _CLASSES.match(name) and has_images:
-        rows = _rows_called(name, known, 2)
+        tables = (rows for rows, _ in _matrices(known, lambda path: "emb" in path))
+        rows = _rows_called(name, known) or min(tables, default=2)
         return [("classes", np.arange(batch) % rows)]
     if _POOLED.match(name):
-        return [("floats", generator.normal(size=(batch, width))) for width in _widths_of_words(_OF_POOLED, known)]
-    if _CONTEXT.match(name) and (widths := _widths_of_words(_OF_CONTEXT, known)):
+        return [
+            ("floats", generator.normal(size=(batch, width))) for width in _widths_where(known, _has_one_of(_OF_POOLED))
+        ]
+    if _CONTEXT.match(name) and (widths := _widths_where(known, _has_one_of(_OF_CONTEXT))):
         return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
     if _TOKENS.search(name) or _CONTEXT.match(name):
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
-    widths = _widths_called(name, known) or list(known.widths)
+    widths = _widths_where(known, lambda path: _share_a_word(name, path)) or list(known.widths)
     return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
 
 
@@ -83,36 +88,26 @@ def _few_of_each(images: Sequence[Shape]) -> list[Shape]:
     return [shape for place in range(6) for shapes in found.values() for shape in shapes[place : place + 1]][:20]
 
 
-def _rows_called(name: str, known: Known, otherwise: int) -> int:
-    """Return the rows of the table whose name has a word of an argument's; some number where there is none."""
-    rows = [shape[0] for path, shape in known.shapes.items() if len(shape) == 2 and _share_a_word(name, path)]
-    tables = [shape[0] for shape in rows_of_tables(known.shapes)]
-    return min(rows, default=otherwise if otherwise > 2 else min(tables, default=otherwise))
+def _rows_called(name: str, known: Known) -> int | None:
+    """Return the rows of the smallest table whose name has a word of an argument's; None where there is none."""
+    return min((rows for rows, _ in _matrices(known, lambda path: _share_a_word(name, path))), default=None)
 
 
-def rows_of_tables(shapes: Mapping[str, Shape]) -> list[Shape]:
-    """Return the shapes of what is called a table of embeddings."""
-    return [shape for path, shape in shapes.items() if len(shape) == 2 and "emb" in path.lower()]
+def _widths_where(known: Known, fits: Callable[[str], bool]) -> list[int]:
+    """Return the widths of the first matrix whose path fits, the smaller one first."""
+    return next((list(dict.fromkeys(sorted(shape))) for shape in _matrices(known, fits)), [])
 
 
-def _widths_called(name: str, known: Known) -> list[int]:
-    """Return the widths of what a matrix reads whose name has a word of an argument's, or its first letters."""
-    for path, shape in known.shapes.items():
-        if len(shape) == 2 and _share_a_word(name, path):
-            return list(dict.fromkeys((min(shape), max(shape))))
-    return []
+def _matrices(known: Known, fits: Callable[[str], bool]) -> Iterator[Shape]:
+    return (shape for path, shape in known.shapes.items() if len(shape) == 2 and fits(path.lower()))
 
 
-def _widths_of_words(words: Sequence[str], known: Known) -> list[int]:
-    """Return the widths of the first matrix in whose path one of the words stands, the smaller one first."""
-    for path, shape in known.shapes.items():
-        if len(shape) == 2 and set(words) & set(re.split(r"[._\d]+", path.lower())):
-            return list(dict.fromkeys((min(shape), max(shape))))
-    return []
+def _has_one_of(words: Sequence[str]) -> Callable[[str], bool]:
+    return lambda path: not set(words).isdisjoint(re.split(r"[._\d]+", path))
 
 
 def _share_a_word(name: str, path: str) -> bool:
     words = [word.rstrip("s") for word in name.lower().split("_") if word]
     initials = "".join(word[0] for word in words)
-    in_path = {word.rstrip("s") for word in re.split(r"[._\d]+", path.lower())}
+    in_path = {word.rstrip("s") for word in re.split(r"[._\d]+", path)}
     return bool(in_path & (set(words) - _FILLER)) or (len(words) > 2 and initials in in_path)

@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import backward_pairs, cached, dropouts, training
+from veriformer.adapters.matching import backward_pairs, cached, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
@@ -169,8 +169,6 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     """
     if name in training.OPERATIONS_OF:
         return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
-    if name == dropouts.DROPOUT:
-        return not signatures.unaccepted_call(function, OPERATIONS[name]) or not dropouts.is_dropout(function, name)
     if not OPERATIONS[name].also_called:
         return not cached.is_step(function) and not backward_pairs.is_of_another_form(name, function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):

@@ -6,7 +6,7 @@ import ast
 import os
 from pathlib import Path
 
-from veriformer.adapters.signatures import FIRST_PARAMETERS, makes_parameters
+from veriformer.adapters.matching.held import FIRST, makes_weights
 
 # Models of the first are not recorded, those of the others are; Keras runs on several of them.
 _NOT_RECORDED = frozenset({"tensorflow", "mlx", "tinygrad"})
@@ -36,11 +36,11 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
 def _with_parameters(tree: ast.Module) -> list[str]:
     """Return the public functions of parameters that no other one uses, where there is one that makes parameters."""
     functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
-    if not any(makes_parameters(one.name) for one in functions):
+    if not any(makes_weights(one.name) for one in functions):
         return []
     used = {name for one in functions for name in _names_in(one) if name != one.name}
     public = [one for one in functions if not one.name.startswith("_") and one.name not in used]
-    return [one.name for one in reversed(public) if one.args.args and one.args.args[0].arg in FIRST_PARAMETERS]
+    return [one.name for one in reversed(public) if one.args.args and one.args.args[0].arg in FIRST]
 
 
 def is_never_recorded(place: str) -> bool:

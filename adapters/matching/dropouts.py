@@ -14,7 +14,7 @@ from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import parameters_of, words_of
 from veriformer.adapters.matching.search import Found
-from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
+from veriformer.adapters.matching.wired import Wired, roles_of
 
 DROPOUT = "dropout"
 _NAMES: Mapping[str, str] = {
@@ -26,13 +26,17 @@ _NAMES: Mapping[str, str] = {
     "evaluation": "deterministic inference eval evaluation iseval evaluate testmode",
 }
 _FLAGS = ("training", "evaluation")
+# Which drop something else than single entries.
+_OTHERWISE = {"path", "layer", "token", "block"}
 
 
-def is_dropout(function: Any, name: str) -> bool:
-    """Return whether a function is called dropout, and takes vectors and a rate."""
+def operations(function: Any, name: str) -> Iterator[str]:
+    """Yield the operation where a function is called dropout, and takes vectors and a rate."""
     roles = roles_of(_NAMES, [one.name for one in parameters_of(function) or []])
-    named = {"dropout", "drop"} & {*words_of(name)} and not {"path", "layer", "token", "block"} & {*words_of(name)}
-    return bool(named) and not isinstance(function, type) and "x" in roles and ("rate" in roles or "keep" in roles)
+    words = {*words_of(name)}
+    named = words & {"dropout", "drop"} and not words & _OTHERWISE
+    if named and not isinstance(function, type) and "x" in roles and ("rate" in roles or "keep" in roles):
+        yield DROPOUT
 
 
 def form_of(function: Callable[..., Any], framework: ArrayFramework) -> tuple[Found | None, str]:
@@ -118,9 +122,5 @@ def _called(
     if "evaluation" in roles:
         arguments[roles["evaluation"]] = not training
     returned = function(**arguments)
-    if isinstance(returned, tuple | list):
-        # The mask comes with it.
-        if not returned:
-            raise DoesNotFit("it returns nothing")
-        return returned[0]
-    return returned
+    # The mask may come with it.
+    return returned[0] if isinstance(returned, tuple | list) else returned

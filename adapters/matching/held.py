@@ -9,6 +9,15 @@ from veriformer.adapters.matching.namespaces import chosen, reshaped, shape_of, 
 
 NAMES = ("params", "parameters", "weights", "theta", "prm", "prms", "param", "p", "wts")
 """What such an argument is called."""
+FIRST = frozenset({*NAMES, "w", "variables", "layer", "block"})
+"""What functions of weights and inputs call it where it comes first."""
+_MAKING = frozenset({"init", "initialize", "initialise", "make", "create", "random", "new", "initial"})
+
+
+def makes_weights(name: str) -> bool:
+    """Return whether a function's name says that it makes weights: `init`, `init_block`, `make_params`."""
+    words = name.casefold().strip("_").split("_")
+    return words[0] in _MAKING or words[-1] == "init"
 
 
 class Held(dict[str, Any]):

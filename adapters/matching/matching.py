@@ -12,7 +12,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, backward, backward_pairs, cached, dropouts, of_logits, special, training
+from veriformer.adapters.matching import alibi, backward, backward_pairs, cached, of_logits, special, training
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -167,11 +167,6 @@ def _best(
         of = asked or of_training
         return _first_of(
             name, function, of, _frameworks(function, declared), lambda arrays: training.form_of(function, of, arrays)
-        )
-    if asked in (None, dropouts.DROPOUT) and dropouts.is_dropout(function, name):
-        frameworks = _frameworks(function, declared)
-        return _first_of(
-            name, function, dropouts.DROPOUT, frameworks, lambda arrays: dropouts.form_of(function, arrays)
         )
     is_step = asked is None and cached.is_step(function)
     if is_step:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
-from veriformer.adapters.matching import clipping, optimizers, schedules
+from veriformer.adapters.matching import clipping, dropouts, optimizers, schedules
 from veriformer.adapters.matching.search import Found
 from veriformer.adapters.matching.wired import DoesNotFit, Wired
 from veriformer.spec.operations import OPERATIONS
@@ -25,6 +25,7 @@ _KINDS: Mapping[str, ModuleType] = {
     clipping.CLIP: clipping,
     schedules.COSINE: schedules,
     schedules.ROOT: schedules,
+    dropouts.DROPOUT: dropouts,
 }
 OPERATIONS_OF = tuple(_KINDS)
 """The operations of training."""
@@ -54,6 +55,9 @@ def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
 def form_of(function: Any, operation: str, framework: ArrayFramework) -> tuple[Found | None, str]:
     """Return the form in which a function is an operation of training; None with the reason where there is none."""
     kind = _KINDS[operation]
+    if kind is dropouts:
+        # Which entries a seed drops is the function's own, so that no result of the reference is the right one.
+        return dropouts.form_of(function, framework)
     best: Wired | None = None
     failure = ""
     try:

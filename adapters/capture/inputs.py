@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from veriformer.adapters.capture.image_shapes import begins_with_convolution, image_shapes
 from veriformer.adapters.capture.named_inputs import Known, arrays_by_name
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.weights import Array, is_floating
@@ -27,12 +28,6 @@ Shape = tuple[int, ...]
 
 # Small primes: rarely the size of a part of a model.
 _BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
-# Image sides to try where the parameters do not tell.
-_SIDES = (32, 28, 224)
-# Vectors beside those of patches: one for a class, or none, or another one for distillation, or registers.
-_EXTRA_TOKENS = (1, 0, 2, 5)
-# A table with more rows is rather a vocabulary.
-_MOST_PATCHES = 1300
 _MOST_LISTED = 6
 _MOST_ADJUSTED = 24
 
@@ -212,7 +207,7 @@ def candidates(
     images = _image_candidates(filled, arrays)
     named = _named_candidates(filled, rows, shapes, arrays)
     first = signature[0].name if signature else ""
-    if _IMAGES.match(first) or _begins_with_convolution(shapes):
+    if _IMAGES.match(first) or begins_with_convolution(shapes):
         return chain(images, named, tokens, floats)
     if _FLOATS.match(first):
         return chain(floats, tokens, images, named)
@@ -466,7 +461,7 @@ def _named_candidates(
 ) -> Iterator[Candidate]:
     """Yield arrays for each argument by what it is called, where several must be given."""
     names = filled.names_of_inputs()
-    images = [shape[1:] for shape in _image_shapes(filled.sizes.batch, arrays)]
+    images = [shape[1:] for shape in image_shapes(filled.sizes.batch, arrays)]
     widths = _widths(list(shapes.values()))
     known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images, widths)
     for described, found in arrays_by_name(names, known):
@@ -476,51 +471,7 @@ def _named_candidates(
 
 
 def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
-    for shape in _image_shapes(filled.sizes.batch, shapes):
+    for shape in image_shapes(filled.sizes.batch, shapes):
         candidate = filled.with_arrays(f"images {shape}", filled.normal(*shape))
         if candidate is not None:
             yield candidate
-
-
-def _image_shapes(batch: int, shapes: Sequence[Shape]) -> Iterator[Shape]:
-    """Yield the shapes of images that a model may take, the most likely first."""
-    for channels, patch, channels_last in _patches(shapes):
-        usual = [(side, side) for side in _SIDES if side % patch == 0]
-        for high, wide in dict.fromkeys([*_sides(shapes, patch), *usual]):
-            yield (batch, high, wide, channels) if channels_last else (batch, channels, high, wide)
-
-
-def _patches(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, bool]]:
-    """Yield the channels of an image, the side of a patch, and whether channels come last."""
-    kernel = next((shape for shape in shapes if len(shape) == 4 and min(shape[2:]) == max(shape[2:])), None)
-    if kernel is not None:
-        yield kernel[1], kernel[2], False
-    kernel = next((shape for shape in shapes if len(shape) == 4 and shape[0] == shape[1]), None)
-    if kernel is not None:
-        yield kernel[2], kernel[0], True
-    # A projection of flattened patches has channels · side² inputs.
-    for size in dict.fromkeys(size for shape in shapes if len(shape) == 2 for size in reversed(shape)):
-        for channels in (3, 1, 4):
-            side = math.isqrt(size // channels)
-            if side > 1 and channels * side**2 == size:
-                yield channels, side, False
-                yield channels, side, True
-
-
-def _sides(shapes: Sequence[Shape], patch: int) -> list[tuple[int, int]]:
-    """Return heights and widths that have as many patches as a table of positions has rows, or one for a class less."""
-    tables = [shape for shape in shapes if len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)]
-    # One that has an axis for samples is rather of positions than any other matrix.
-    told = {shape[-2] for shape in tables if len(shape) == 3}
-    counts = [shape[-2] - extra for shape in tables for extra in _EXTRA_TOKENS]
-    counts = [count for count in counts if count <= _MOST_PATCHES]
-    pairs = {(high, count // high) for count in counts for high in range(2, count) if count % high == 0}
-    # Most images are square, or nearly.
-    likely = sorted(pairs, key=lambda pair: (math.prod(pair) not in told, abs(math.log(pair[0] / pair[1])), pair))
-    return [(patch * high, patch * wide) for high, wide in likely if max(high, wide) <= 2 * min(high, wide)]
-
-
-def _begins_with_convolution(shapes: Mapping[str, Shape]) -> bool:
-    """Return whether the first parameter with several rows is that of a convolution over images."""
-    first = next((shape for shape in shapes.values() if len(shape) >= 2 and shape[0] > 1), ())
-    return len(first) == 4

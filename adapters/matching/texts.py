@@ -24,7 +24,7 @@ _OF_KEY_HEADS = re.compile(
     r"\b(n_rep|num_rep|(n|num)_(kv|key_value)_(heads|groups)|kv_heads|[hn]_?kv|[hn]_?k_?v_?heads|(repeat|expand)_kv)\b",
     re.I,
 )
-_TOLD_QUOTIENT = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
+_OF_A_MODULE = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
 _COUNTS_OWN = re.compile(
     r"itself and the [\w`]+ ?- ?1|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
     r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included",
@@ -90,10 +90,10 @@ def _hides(words: str) -> bool | None:
 def repeats_key_heads(function: Callable[..., Any]) -> bool:
     """Return whether a function divides numbers of heads by those of keys, as grouped attention does.
 
-    What is told the quotient, as by a module that it is handed, may be told that it is 1.
+    A function that reads the quotient off a module may be handed a module that says 1.
     """
     source = source_of(function) or ""
-    return bool(_OF_KEY_HEADS.search(source) and "//" in source and not _TOLD_QUOTIENT.search(source))
+    return bool(_OF_KEY_HEADS.search(source) and "//" in source and not _OF_A_MODULE.search(source))
 
 
 def says_window_counts_own(function: Callable[..., Any]) -> bool:

@@ -103,13 +103,9 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         yield Suspicion("logits", place, sentence, (suspected("mask_head_repeat_order"),))
         return
     if found.kind == "buckets":
-        if setting.is_causal and _tells_later_keys_apart(flow, setting):
-            sentence = "half of the buckets are for later keys, which no query sees"
-            yield Suspicion("logits", place, sentence, (), _path_of_table(flow, setting))
-            return
         names = _of_buckets(flow, setting)
         sentence = "relative positions get the row of another bucket"
-        path = _path_of_table(flow, setting)
+        path = path_of_table(flow, setting)
     else:
         names = tuple(_of_alibi(setting))
         sentence = "the bias by distance is none that is right"
@@ -117,7 +113,7 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
         yield Suspicion("logits", place, names[0].sentence or sentence, of_named(names), path)
 
 
-def _tells_later_keys_apart(flow: Flow, setting: Setting) -> bool:
+def tells_later_keys_apart(flow: Flow, setting: Setting) -> bool:
     """Return whether a rule of T5 for both directions gives a bias, and none for earlier keys alone."""
     if setting.bias is None:
         return False
@@ -139,7 +135,7 @@ def _differs_by_sample(flow: Flow, bias: Array) -> bool:
     return len(bias) in batches and bool((bias != bias[:1]).any())
 
 
-def _path_of_table(flow: Flow, setting: Setting) -> str:
+def path_of_table(flow: Flow, setting: Setting) -> str:
     """Return the module of the table that a bias takes its rows from."""
     names = () if setting.bias_value is None else flow.parameters_of(setting.bias_value)
     return names[0].rpartition(".")[0] if names else ""

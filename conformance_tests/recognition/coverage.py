@@ -78,6 +78,10 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
             understood.update(_read_as(model, layered.place.result))
     for mixture in model.mixtures:
         understood.update(_of_mixture(model, mixture))
+    for site in model.reader.sites:
+        # An attention without a projection behind it is no sublayer, and may be all the same what a departure names.
+        if any(one.place in site.steps and one.step == "attention_output" for one in departures):
+            understood.update(_behind(model, site.output_value))
     for output in (*model.trace.outputs, *model.ends_of_memories):
         understood.update(_read_as(model, model.reader.read(output)))
     for norm in model.other_norms:
@@ -147,8 +151,7 @@ def _read_as(model: ModelReading, expression: Expression) -> set[int]:
 
 def _is_unknown(expression: Expression) -> bool:
     """Return whether nothing is known of how a value is made of others, as of a norm that no formula was found for."""
-    nameless = isinstance(expression, Norm) and expression.kind == "norm" and expression.mistake is None
-    return nameless or isinstance(expression, Unknown)
+    return isinstance(expression, Unknown) or (isinstance(expression, Norm) and expression.is_unknown)
 
 
 def _is_an_end(expression: Expression) -> bool:

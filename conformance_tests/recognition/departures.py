@@ -41,6 +41,8 @@ from veriformer.conformance_tests.recognition.witness import departures_of_confi
 
 # Words in the names of operations that draw numbers, in torch, XLA and ONNX.
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
+# Words in the names of operations whose whole numbers say which rows are taken, whatever they are made of.
+_ORDERING = ("sort", "perm", "multinomial", "choice", "randint")
 
 
 @dataclass(frozen=True)
@@ -166,10 +168,19 @@ def _of_randomness(model: ModelReading) -> Iterator[Departure]:
 
 def _chooses_rows(model: ModelReading, step: Step) -> bool:
     """Return whether drawn numbers come to the outputs as indices alone: they say which patches a model sees."""
-    indices = {one for one, value in enumerate(model.trace.values) if value.array.dtype.kind in "iu"}
+    indices = {one for made in model.flow.steps for one in made.results if _gives_indices(model, made, one)}
     after = (model.flow.descendants(one, stop=indices.__contains__) for one in step.results)
     reached = {one for values in after for one in values}
     return reached.isdisjoint(model.trace.outputs) and not reached.isdisjoint(indices)
+
+
+def _gives_indices(model: ModelReading, step: Step, value: int) -> bool:
+    """Return whether a step makes places of numbers: an order, a draw of rows; the bits that are drawn are none."""
+    if model.flow.array(value).dtype.kind not in "iu":
+        return False
+    return any(word in step.operation for word in _ORDERING) or any(
+        model.flow.array(one).dtype.kind == "f" for one in step.operands
+    )
 
 
 def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:

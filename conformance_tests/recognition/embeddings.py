@@ -21,11 +21,11 @@ from veriformer.conformance_tests.recognition.tracking import places
 
 # Tables of sines are mostly made in float32.
 _TABLE_UNIT = 2.0**-24 / 16
-
-
 _TWICE = 2.0
 # Samples, channels and two axes of positions.
 _IMAGE_AXES = 4
+# Of sines and cosines at the usual frequencies.
+_LAYOUTS = ("interleaved", "concatenated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
             start = _first_row(rows, table)
             if start is not None:
                 return Positions("learned", "", start, place, name)
-    for layout in ("interleaved", "concatenated"):
+    for layout in _LAYOUTS:
         expected = _sinusoids(len(table) + 3, width, layout)
         for start in range(3):
             if expected is not None and agree(table, expected[start : start + len(table)], _TABLE_UNIT):
@@ -218,7 +218,7 @@ def embedding_mistakes(flow: Flow, embedding: Embedding, width: int, batch: int)
         sentence = "the first token gets the second row of the table of positions"
         slug = "learned_position_offset_wrong" if positions.kind == "learned" else "positions=from_one"
         yield Suspicion("positions", positions.place, sentence, (suspected(slug, LIKELY, sentence),), positions.path)
-    if positions.kind == "fixed":
+    if positions.kind == "fixed" or (positions.kind == "sinusoidal" and positions.layout not in _LAYOUTS):
         yield from _of_unknown_table(flow, embedding, positions, width)
 
 
@@ -301,7 +301,7 @@ def _of_unknown_table(flow: Flow, embedding: Embedding, positions: Positions, wi
             arguments = {"length": len(table), "d_model": width}
             calls = [
                 Call("sinusoidal_positions", arguments, table, _TABLE_UNIT, {"sinusoidal_layout": layout})
-                for layout in ("interleaved", "concatenated")
+                for layout in _LAYOUTS
             ]
             found = tuple(one for one in named(calls) if one.name not in _OTHER_TABLES)
             if found:

@@ -70,6 +70,11 @@ class Norm(Expression):
     given_gain: Condition | None = None
     given_shift: Condition | None = None
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no formula, right or wrong, was found for it."""
+        return self.kind == "norm" and self.mistake is None
+
 
 @dataclass(frozen=True)
 class Activated(Expression):

@@ -81,7 +81,7 @@ def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Sp
     batch, count, length, width = heads.shape
     counts = {count, grouped(heads).count}
     source = columns_of(flow, one, batch, length)
-    if source is None:
+    if source is None or _cuts_vectors(flow, one, batch * length):
         return
     on_the_way = flow.ancestors(end)
     ahead = flow.descendants(one.output)
@@ -93,6 +93,15 @@ def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Sp
         found = _split(source, array, (batch, length, width), value)
         if found is not None and found.array.shape[1] in counts:
             yield found
+
+
+def _cuts_vectors(flow: Flow, one: LinearMap, rows: int) -> bool:
+    """Return whether there are more rows than a map gives vectors, so that pieces of a vector would be positions.
+
+    A map from `rows` vectors of n numbers to vectors of m numbers has rows² · n · m numbers in its ends together.
+    """
+    ends = flow.array(one.input).size * flow.array(one.product).size
+    return rows**2 * flow.array(one.weight).size > ends
 
 
 def _split(source: Array, array: Array, sizes: tuple[int, int, int], value: int) -> Split | None:

@@ -258,7 +258,7 @@ class ModelReading:
             one.value: one for one in (_alone(self.reader.read(map_.input)) for map_ in maps) if isinstance(one, Norm)
         }
         learned = (one for one in norms.values() if one.gain is not None or one.shift is not None)
-        return tuple(one for one in learned if one.kind != "norm" or one.mistake is not None)
+        return tuple(one for one in learned if not one.is_unknown)
 
     @cached_property
     def ends_of_memories(self) -> tuple[int, ...]:

@@ -81,7 +81,8 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     # Its norm is a module of its own, and is told here.
     norm = path if embedding.norm is None else path_of_norm(model.flow, embedding.norm)
     said = {_status(one, None, {"embedding", "positions"}, departures) for one in (path, norm)}
-    status: Status = "departs" if "departs" in said else "holds"
+    is_unknown = embedding.norm is not None and embedding.norm.is_unknown
+    status: Status = "departs" if "departs" in said else "unrecognised" if is_unknown else "holds"
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
     words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
     if role == "input_projection":
@@ -355,6 +356,7 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
         return
     path = path_of_norm(model.flow, read)
     status = _status(path, None, {"final_norm"}, departures)
+    status = "unrecognised" if status == "holds" and read.is_unknown else status
     place = model.flow.maker(read.value) or 0
     layer, words = None, summary_of(read) + words_of_norm(model.flow, read)
     last = _before(model, read)
@@ -362,7 +364,9 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
         # After the last sublayer of a post-norm model stands its own norm, and no further one.
         layer, words = last.layer, f"{words}, after {last.kind}"
     conventions: dict[str, str | float | int | bool] = {} if read.eps is None else {"eps": read.eps}
-    yield Part(path, read.kind, layer, words, conventions, status, int(read.kind != "norm"), 1, place)
+    understood = read.kind != "norm"
+    role = read.kind if understood else "unrecognised"
+    yield Part(path, role, layer, words, conventions, status, int(understood), 1, place)
 
 
 def _other_norm(model: ModelReading, norm: Norm, departures: Sequence[Departure]) -> Iterator[Part]:

@@ -43,6 +43,28 @@ def odd_layers(model: ModelReading) -> Iterator[Departure | Difference]:
                 item = replace(item, path=path)
             found = departure(model, one.path, one.layer, kind, item)
             yield found if odd.departs and not _may_begin_so(model, one, odd) else _difference(found, odd)
+    yield from _of_counts(model)
+
+
+def _of_counts(model: ModelReading) -> Iterator[Difference]:
+    """Yield the sublayers that a layer has besides those that the other layers of its stack have."""
+    groups: dict[tuple[int, str, object], dict[int, list[Layered]]] = {}
+    for one in (one for one in model.readings if one.is_judged and not one.is_expert):
+        layer = layer_in(one.path)
+        if layer is not None:
+            groups.setdefault((one.stack, one.kind, _sizes(model, one)), {}).setdefault(layer, []).append(one)
+    for (_, kind, _), layers in groups.items():
+        (usual, having), *_ = Counter(len(members) for members in layers.values()).most_common()
+        if 2 * having <= len(layers):
+            continue
+        others = tuple((members[0].path, members[0].layer) for members in layers.values() if len(members) == usual)
+        for layer, members in layers.items():
+            if len(members) > usual:
+                own, words = (f"{count} {kind}{'s' if count > 1 else ''}" for count in (len(members), usual))
+                sentence = f"layer {layer} has {own}; in {having} of {len(layers)} layers it is otherwise: {words}"
+                item = Suspicion("residual", members[usual].first_step, sentence, ())
+                found = departure(model, members[usual].path, layer, kind, item)
+                yield Difference(found, others, own, words)
 
 
 def _may_begin_so(model: ModelReading, one: Layered, odd: OddOne) -> bool:
@@ -58,9 +80,6 @@ def _difference(found: Departure, odd: OddOne) -> Difference:
 
 def _follows_from_others(model: ModelReading, one: Layered, aspect: Aspect) -> bool:
     """Return whether a difference from the siblings is said already, by a mistake that was found, or shows nothing."""
-    if aspect.step in ("residual", "norm") and not was_read(one):
-        # What was not recognised may be no sublayer of the stream, and then it stands otherwise.
-        return True
     if any(item.step == aspect.step for item in one.suspicions):
         return True
     if aspect.name == "parallel" and _has(one, "sublayer_output_discarded"):
@@ -113,6 +132,9 @@ def _sibling(model: ModelReading, one: Layered) -> Sibling:
     if model.is_last(one) and (one.place.after is None or not any(others)):
         # After the last sublayer the final norm stands where the norm after would be, and perhaps that of a head.
         aspects = [aspect for aspect in aspects if "norm after" not in aspect.name]
+    if not was_read(one):
+        # What was not recognised may be no sublayer of the stream, and then it stands otherwise.
+        aspects = [aspect for aspect in aspects if aspect.step not in ("residual", "norm")]
     aspects.extend(relations(model.flow, model.reader, one, model.readings))
     if one.attention is not None:
         aspects.extend(attention_aspects(model.flow, one.attention))

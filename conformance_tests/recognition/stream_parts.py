@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.conditions import conditions_of, words_of_norm, words_of_vector
@@ -167,13 +168,26 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
         sentence = f"eps is added to the root of the {square}, and not under it"
         yield Suspicion(step, at, sentence, (suspected(slug),), path)
     if norm.kind == "rms_norm" and norm.shift is not None:
-        sentence = "a norm with a shift does not subtract the mean"
-        yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)
+        if _is_centred_over_positions(flow, norm):
+            sentence = "the mean is that over the positions, and not that of each vector"
+            yield Suspicion(step, at, sentence, (suspected("layernorm_wrong_axis", sentence=sentence),), path)
+        else:
+            sentence = "a norm with a shift does not subtract the mean"
+            yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)
     if norm.mistake is None:
         return
     name = norm.mistake.name
     sentence = norm.mistake.sentence or f"the norm is explained by {norm.mistake.decision} = {norm.mistake.option}"
     yield Suspicion(step, at, sentence, (suspected(name, sentence=sentence),), path)
+
+
+def _is_centred_over_positions(flow: Flow, norm: Norm) -> bool:
+    """Return whether the vectors that a norm reads have the mean 0 over the positions of each sample."""
+    vectors = flow.array(norm.of.value) if norm.of.value >= 0 else np.zeros(0)
+    if vectors.ndim < len(("samples", "positions", "width")) or vectors.shape[-2] < 2:
+        return False
+    bound = vectors.shape[-2] * flow.unit(norm.of.value) * np.abs(vectors).max(initial=0.0)
+    return bool((np.abs(vectors.mean(axis=-2)) <= bound).all()) and bool(vectors.any())
 
 
 def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterator[Suspicion]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.attention_aspects import same_for_all_queries
+from veriformer.conformance_tests.recognition.biases import path_of_table, tells_later_keys_apart
 from veriformer.conformance_tests.recognition.expressions import Embedded, Norm, Output
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
@@ -27,6 +28,7 @@ def structural_mistakes(flow: Flow, reader: Reader, readings: Sequence[Layered])
     decoders = {one.stack for one in readings if one.kind == "cross_attention"}
     yield from _of_causality(reader, readings, decoders)
     yield from _of_mixed_causality([one for one in readings if one.stack not in decoders])
+    yield from _of_buckets(flow, [one for one in readings if not decoders or one.stack in decoders])
     yield from _of_padding(readings, decoders)
     yield from _of_memories(flow, reader, readings, decoders)
 
@@ -99,12 +101,30 @@ def _of_mixed_causality(readings: Sequence[Layered]) -> Found:
         if one.stack not in causal or setting.is_causal or one.attention is None:
             continue
         later = _later_keys_seen(setting.mask)
-        if later is not None and 2 * later.sum() > later.size:
-            is_window = setting.mask is not None and not np.asarray(setting.mask)[..., -1, 0].any()
+        if setting.mask is not None and later is not None and 2 * later.sum() > later.size:
             place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
             sentence = "queries see later keys, which other layers of the same stream hide"
-            slug = "window_ignores_causal_flag" if is_window else "decoder_not_causal"
-            yield one, Suspicion("mask", place, sentence, (suspected(slug, LIKELY),))
+            yield one, Suspicion("mask", place, sentence, (suspected(_slug_of(setting.mask), LIKELY),))
+
+
+def _slug_of(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
+    """Return the mistake that shows queries later keys: one diagonal too many, a window of both sides, no mask."""
+    later = np.triu(mask, 1)
+    if later.any() and not np.triu(mask, 2).any():
+        return "causal_diagonal_off_by_one"
+    return "decoder_not_causal" if np.asarray(mask)[..., -1, 0].any() else "window_ignores_causal_flag"
+
+
+def _of_buckets(flow: Flow, readings: Sequence[Layered]) -> Found:
+    """Yield attentions of streams that are meant to be causal, whose buckets tell later keys apart."""
+    for one in readings:
+        setting = one.attention.setting if one.attention is not None else None
+        if setting is None or one.attention is None or one.kind != "self_attention" or not setting.is_causal:
+            continue
+        if setting.bias is not None and tells_later_keys_apart(flow, setting):
+            sentence = "half of the buckets are for later keys, which no query sees"
+            place = one.attention.sublayer.sites[0].first_step
+            yield one, Suspicion("logits", place, sentence, (), path_of_table(flow, setting))
 
 
 def _later_keys_seen(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None) -> np.ndarray | None:

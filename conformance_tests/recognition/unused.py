@@ -144,9 +144,15 @@ def _ran_of(model: ModelReading, around: str, names: Sequence[str]) -> bool:
 
 
 def _is_norm(model: ModelReading, module: str) -> bool:
-    """Return whether the parameters of a module are vectors of the stream's width, as a gain and a shift are."""
+    """Return whether the parameters of a module are vectors as gain and shift of a norm are.
+
+    They have the stream's width, or that of the vectors that a query is normalised by in the same attention.
+    """
     own = [index for name, index in model.trace.parameters.items() if name.rpartition(".")[0] == module]
-    return all(model.flow.shape(index) == (model.sublayers.width,) for index in own)
+    beside = (one.attention for one in model.readings if one.attention and module.startswith(f"{one.path}."))
+    gains = {one.query.norm.gain for one in beside if one.query.norm is not None and one.query.norm.gain is not None}
+    sizes = {(model.sublayers.width,), *(model.flow.shape(gain) for gain in gains)}
+    return all(model.flow.shape(index) in sizes for index in own)
 
 
 def _runs(model: ModelReading, module: str) -> bool:

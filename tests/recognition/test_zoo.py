@@ -53,6 +53,19 @@ FAULTS = (
     ("torch_encoder_lm", "The mask is not handed on"),
     ("torch_seq2seq", "The decoder has no positions"),
     ("torch_classifier", "The mean counts the padding"),
+    ("gpt_lecture", "There is no output projection"),
+    ("bert_by_hand", "There is no output projection"),
+    ("bert_by_hand", "Queries, keys and values are split into heads without the transpose"),
+    ("annotated_transformer", "The base is 1000"),
+    ("mistral_like", "In layer 2 each token sees the next one"),
+    ("t5_like", "The encoder is causal, and the decoder is not"),
+    ("einsum_gpt", "The mean is that over the sequence"),
+    ("qwen3_like", "The keys are normalised with the gain of the queries"),
+)
+FAULTS_IN_JAX = (
+    ("jax_gpt", "The mean of the squares instead of the variance"),
+    ("eqx_gpt", "Layer 2 adds its attention a second time"),
+    ("keras_gpt", "The attention's output is dropped in evaluation mode too"),
 )
 
 
@@ -72,6 +85,16 @@ def test_fault_is_found_in_its_part(model_faults: ModuleType, name: str, words: 
     outcome = model_faults.outcome(fault, 0)
     assert outcome.caught, outcome.complaint
     assert outcome.complaint == ""
+
+
+@pytest.mark.parametrize(("name", "words"), FAULTS_IN_JAX, ids=[f"{name}-{words}" for name, words in FAULTS_IN_JAX])
+def test_fault_in_jax_is_caught_in_its_part(model_faults: ModuleType, name: str, words: str) -> None:
+    """What departs first, or is said to differ, has the part of the fault."""
+    pytest.importorskip({"jax_gpt": "jax", "eqx_gpt": "equinox", "keras_gpt": "keras"}[name])
+    (fault,) = (one for one in model_faults.planting.faults([name]) if words in one.note)
+    outcome = model_faults.outcome(fault, 0)
+    assert outcome.caught, outcome.complaint
+    assert outcome.in_right_part, outcome.complaint
 
 
 def test_aims_count_located_and_named(model_faults: ModuleType) -> None:

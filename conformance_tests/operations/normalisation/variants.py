@@ -53,6 +53,10 @@ def _not_centred(x: Array) -> tuple[Array, Array, Axes]:
     return x, x - _mean(x, _VECTOR), _VECTOR
 
 
+def _centred_over_its_mean_square(x: Array) -> tuple[Array, Array, Axes]:
+    return x - _mean(x, _VECTOR), x, _VECTOR
+
+
 def _not_centred_at_all(x: Array) -> tuple[Array, Array, Axes]:
     return x, x, _VECTOR
 
@@ -76,6 +80,7 @@ STATISTICS = Decision(
         mistake(_WRONG_AXIS, _deviation(_VECTOR, _SAMPLE, about_own_mean=True), "variance_of_each_sample"),
         mistake(_WRONG_AXIS, _deviation(_VECTOR, _POSITIONS, about_own_mean=True), "variance_over_positions"),
         mistake("", _not_centred, "numerator_not_centred", "x is divided by its deviation, its mean is not removed"),
+        mistake("", _centred_over_its_mean_square, "square_not_centred", "x − mean x is divided by √(mean x²)"),
         mistake("", _not_centred_at_all, "not_centred", "the mean is not removed, as in a root-mean-square norm"),
     ),
 )

@@ -63,9 +63,9 @@ def conditioners_of(
     return tuple(one for _, one in sorted(found.items()))
 
 
-def words_of_norm(flow: Flow, norm: Norm) -> str:
-    """Return the gain and the shift that each sample has of its own; "" where it has none."""
-    return "".join(f", {role} {words_of_vector(flow, one)}" for role, one in conditions_of(norm))
+def words_of_norm(flow: Flow, norm: Norm) -> Iterator[str]:
+    """Yield the gain and the shift that each sample has of its own, in words."""
+    yield from (f"{role} {words_of_vector(flow, one)}" for role, one in conditions_of(norm))
 
 
 def words_of_vector(flow: Flow, condition: Condition) -> str:

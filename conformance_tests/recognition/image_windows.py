@@ -31,7 +31,7 @@ def window_mistakes(flow: Flow, place: Place, reading: AttentionReading, batch: 
     if apart is not None and apart.any() and hidden.any() and np.array_equal(hidden, ~apart):
         sentence = "the mask hides the keys of a query's own part of the image, and shows those that were rolled in"
         yield Suspicion("mask", step, sentence, ())
-    if shares_rows(flow, setting, hidden):
+    if _shares_rows(flow, setting, hidden):
         sentence = "different displacements in the window share a row of the table of relative positions"
         yield Suspicion("logits", step, sentence, ())
 
@@ -74,7 +74,7 @@ def _apart(flow: Flow, place: Place, reading: AttentionReading, batch: int) -> A
     return np.asarray((between != own[:, None] - own).any(axis=-1))
 
 
-def shares_rows(flow: Flow, setting: Setting, hidden: Array) -> bool:
+def _shares_rows(flow: Flow, setting: Setting, hidden: Array) -> bool:
     """Return whether a table with a row for each displacement in a square window gives several displacements one."""
     if setting.bias is None:
         return False

@@ -147,8 +147,8 @@ def _norm_parts(model: ModelReading, one: Layered, departures: Sequence[Departur
         status = "unrecognised" if status == "holds" and not understood else status
         role = norm.kind if understood else "unrecognised"
         places = [f"{stands.replace('_', ' ')} {other.kind}" for other, stands in others]
-        words = f"{summary_of(norm)}{words_of_norm(model.flow, norm)}, {' and '.join(dict.fromkeys(places))}"
-        yield Part(path, role, one.layer, words, conventions, status, int(understood), 1, place)
+        words = [summary_of(norm), *words_of_norm(model.flow, norm), " and ".join(dict.fromkeys(places))]
+        yield Part(path, role, one.layer, ", ".join(words), conventions, status, int(understood), 1, place)
 
 
 def _with_norm(model: ModelReading, value: int) -> list[tuple[Layered, str]]:
@@ -193,11 +193,10 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(model, one, departures, understood=understood and not moved)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = f"{role}, {_activation_in_words(model.flow, network)}{_beside(model, one)}{_gated(model, one)}" + (
-        f", {MOVED}" if moved else ""
-    )
+    words = [role, _activation_in_words(model.flow, network), *_beside(model, one), *_gated(model, one)]
+    words += [MOVED] if moved else []
     total = len(one.place.sublayer.entries) + 2 + len(residual)
-    return Part(one.path, role, one.layer, words, conventions, status, explained, total, one.first_step)
+    return Part(one.path, role, one.layer, ", ".join(words), conventions, status, explained, total, one.first_step)
 
 
 def _residual(model: ModelReading, one: Layered) -> list[bool]:
@@ -219,18 +218,18 @@ def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
     return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}{order}"
 
 
-def _beside(model: ModelReading, one: Layered) -> str:
-    """Return that a network and an attention read the same stream and are added to it in one sum."""
+def _beside(model: ModelReading, one: Layered) -> Iterator[str]:
+    """Yield that a network and an attention read the same stream and are added to it in one sum."""
     same = (other for other in model.readings if (other.stack, other.layer) == (one.stack, one.layer))
     total = one.place.result
-    beside = any(other.attention is not None and total is not None and other.place.result is total for other in same)
-    return ", parallel to the attention" if beside else ""
+    if any(other.attention is not None and total is not None and other.place.result is total for other in same):
+        yield "parallel to the attention"
 
 
-def _gated(model: ModelReading, one: Layered) -> str:
-    """Return that a vector of each sample multiplies what a sublayer gives; "" where none does."""
-    gate = one.place.gate
-    return "" if gate is None else f", its output times {words_of_vector(model.flow, gate)}"
+def _gated(model: ModelReading, one: Layered) -> Iterator[str]:
+    """Yield that a vector of each sample multiplies what a sublayer gives."""
+    if one.place.gate is not None:
+        yield f"its output times {words_of_vector(model.flow, one.place.gate)}"
 
 
 def _sublayer_status(model: ModelReading, one: Layered, departures: Sequence[Departure], *, understood: bool) -> Status:
@@ -268,7 +267,7 @@ def _attention_part(
     words += attention_words(model.flow, reading, model.batch)
     words += filter(None, [region_words(model.flow, one.place, reading, model.batch)])
     conventions |= _attention_conventions(reading)
-    words += filter(None, [_gated(model, one).removeprefix(", ")])
+    words += _gated(model, one)
     if moved_in(model.flow, one.place) is not None:
         understood = False
         words.append(MOVED)
@@ -358,7 +357,7 @@ def _final_norm(model: ModelReading, read: Expression, departures: Sequence[Depa
     status = _status(path, None, {"final_norm"}, departures)
     status = "unrecognised" if status == "holds" and read.is_unknown else status
     place = model.flow.maker(read.value) or 0
-    layer, words = None, summary_of(read) + words_of_norm(model.flow, read)
+    layer, words = None, ", ".join([summary_of(read), *words_of_norm(model.flow, read)])
     last = _before(model, read)
     if last is not None and any(one.place.after is not None for one in model.readings if one.stack == last.stack):
         # After the last sublayer of a post-norm model stands its own norm, and no further one.

@@ -102,4 +102,4 @@ def _vector(model: ModelReading, read: Expression) -> tuple[str, float]:
 
 def _has_length_one(model: ModelReading, norm: Norm) -> bool:
     lengths = np.linalg.norm(model.flow.array(norm.value), axis=-1)
-    return bool(np.allclose(lengths, 1.0, rtol=1e-5))
+    return agree(lengths, np.ones_like(lengths), model.flow.unit(norm.value))

@@ -152,7 +152,7 @@ def norm_aspects(flow: Flow, norm: Norm, name: str, step: StepName) -> Iterator[
     has_gain, has_shift = norm.gain is not None, norm.shift is not None
     for word, has in (("gain", has_gain), ("shift", has_shift)):
         yield Aspect(f"{name}: {word}", step, has, f"{'a' if has else 'no'} {word}", at, rank=int(has), path=path)
-    given = words_of_norm(flow, norm).removeprefix(", ")
+    given = ", ".join(words_of_norm(flow, norm))
     yield Aspect(f"{name}: conditions", step, given, given or "no gain or shift that each sample has", at, path=path)
     plus = "the gain is one more than its parameter" if norm.one_plus else "the gain is its parameter"
     yield Aspect(

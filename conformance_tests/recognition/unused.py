@@ -58,9 +58,17 @@ def _of_unread_ends(model: ModelReading) -> set[str]:
 
 
 def _is_of_segments(model: ModelReading, name: str) -> bool:
-    """Return whether a parameter may be a table of segments, which were left out of the pass."""
+    """Return whether a parameter may be of segments, and none were handed over: a table, or what stands beside one.
+
+    XLNet has a table and a vector for segments in each attention.
+    """
     left_out = any(SEGMENTS.match(argument) for argument in model.trace.left_out)
-    return left_out and model.flow.array(model.trace.parameters[name]).ndim == 2 and not _was_called(model, name)
+    table = model.flow.array(model.trace.parameters[name])
+    if left_out and table.ndim == 2 and not _was_called(model, name):
+        return True
+    module, given = name.rpartition(".")[0], [model.flow.array(one) for one in model.trace.inputs]
+    beside = (one.removeprefix(f"{module}.") for one in model.unused() if one.rpartition(".")[0] == module)
+    return len([one for one in given if one.dtype.kind in "iu"]) < 2 and any("seg" in one.lower() for one in beside)
 
 
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:

@@ -311,7 +311,7 @@ def test_what_was_not_read_is_found_by_its_module_or_its_lines(kind: Callable[[s
 # --- parts that this pass does not use, and what a configuration means ------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ("SeesImages", "WithoutMemory", "low_rank"))
+@pytest.mark.parametrize("name", ("SeesImages", "WithoutMemory", "low_rank", "SegmentsInEachLayer"))
 def test_what_this_pass_does_not_use_is_not_missed(kind: Callable[[str], ModuleType], name: str) -> None:
     tokens = torch.randint(0, 40, (2, 9))
     assert found(getattr(kind("left_out"), name)(), tokens).departures == ()

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import torch
 from decoded import DecoderBlock, EncoderBlock
 from small import HEADS, VOCABULARY, WIDTH, Attention, Block, Decoder
 from torch import nn
@@ -95,3 +96,20 @@ class LowRank(nn.Module):
 
 def low_rank():
     return Decoder(lambda: Block(network=LowRank))
+
+
+class SegmentsInEachLayer(Decoder):
+    """Each attention has a vector and a table for segments, as in XLNet, and no segments are handed over."""
+
+    def __init__(self):
+        super().__init__()
+        for block in self.stack.blocks:
+            block.attention.of_segments = nn.Parameter(torch.randn(HEADS, WIDTH // HEADS))
+            block.attention.segment_table = nn.Parameter(torch.randn(2, WIDTH))
+
+    def forward(self, tokens, token_type_ids=None):
+        x = super().forward(tokens)
+        if token_type_ids is not None:
+            for block in self.stack.blocks:
+                x = x + (block.attention.segment_table[token_type_ids].sum() + block.attention.of_segments.sum())
+        return x

@@ -49,7 +49,7 @@ def _about_names(found: object, operations: Callables) -> list[str]:
     return [
         f"{received} is not an operation; did you mean {meant}?"
         for received, meant in misspelt_operations(found)
-        if meant not in operations and received not in taken
+        if meant not in operations and received not in taken and not isinstance(getattr(found, received), type)
     ]
 
 

@@ -39,6 +39,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("nlayers numlayers depth nlayer layers n numhiddenlayers", 2),
     **_each("dropout pdrop dropoutrate p attndropout residdropout embdpdrop attnpdrop residpdrop", 0.0),
     **_each("eps epsilon normeps layernormeps rmsnormeps", 1e-5),
+    **_each("window windowsize slidingwindow", 5),
     **_each("theta base ropetheta", 10000.0),
     **_each("bias qkvbias causal iscausal", True),
 }

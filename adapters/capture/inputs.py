@@ -206,12 +206,33 @@ def candidates(
     arrays = [*shapes.values(), *(others or {}).values()]
     images = _image_candidates(filled, arrays)
     named = _named_candidates(filled, rows, shapes, arrays)
+    if any(_POSITIONS.search(one.name) and one.default is one.empty for one in signature):
+        tokens, floats, named = (_with_positions_of_samples(each) for each in (tokens, floats, named))
     first = signature[0].name if signature else ""
     if _IMAGES.match(first) or begins_with_convolution(shapes):
         return chain(images, named, tokens, floats)
     if _FLOATS.match(first):
         return chain(floats, tokens, images, named)
     return chain(tokens, floats, images, named)
+
+
+def _with_positions_of_samples(made: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Yield candidates, each also with the positions (L,) that it is handed as those (B, L) of its samples."""
+    for candidate in made:
+        yield candidate
+        given = (*candidate.arguments, *candidate.keywords.values())
+        batch = next((len(one) for one in given if isinstance(one, np.ndarray) and one.ndim > 1), 0)
+        if not batch:
+            continue
+
+        def of_samples(value: Any, batch: int = batch) -> Any:
+            is_one = isinstance(value, np.ndarray) and value.ndim == 1 and np.array_equal(value, np.arange(len(value)))
+            return np.tile(value, (batch, 1)) if is_one else value
+
+        arguments = tuple(map(of_samples, candidate.arguments))
+        keywords = {name: of_samples(value) for name, value in candidate.keywords.items()}
+        words = f"{candidate.description} with positions of each sample"
+        yield replace(candidate, description=words, arguments=arguments, keywords=keywords)
 
 
 def vocabulary(shapes: Mapping[str, Shape]) -> int:
@@ -463,7 +484,7 @@ def _named_candidates(
     names = filled.names_of_inputs()
     images = [shape[1:] for shape in image_shapes(filled.sizes.batch, arrays)]
     widths = _widths(list(shapes.values()))
-    known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images, widths)
+    known = Known(filled.generator, filled.sizes.batch, filled.sizes.length, rows, shapes, images, widths, arrays)
     for described, found in arrays_by_name(names, known):
         candidate = filled.with_arrays(described, *found)
         if candidate is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 from veriformer.adapters.capture.jax_places import modules_marked
+from veriformer.adapters.capture.linen import applied
 from veriformer.adapters.capture.trace import Origin
 from veriformer.adapters.capture.weights import is_formula
 from veriformer.adapters.errors import LoadError
@@ -140,12 +141,17 @@ def _array_leaf(path: Path, value: Any) -> Leaf:
 
 def _pair_program(function: Any, parameters: Any) -> Program:
     if _is_one(function, "flax.linen", "Module"):
-        return _function_program(function.apply, parameters)
+        return _function_program(applied(function), _with_collection(parameters))
     if _is_one(parameters, "flax.nnx", "Module"):
         return _flax_program(parameters, function)
     if _is_one(parameters, "equinox", "Module"):
         return _equinox_program(parameters, function)
     return _function_program(function, parameters)
+
+
+def _with_collection(variables: Any) -> Any:
+    """Return the variables of a Linen module, also where its parameters alone are given, as `init(…)["params"]`."""
+    return variables if not isinstance(variables, Mapping) or "params" in variables else {"params": variables}
 
 
 def _function_program(function: Callable[..., Any], parameters: Any) -> Program:

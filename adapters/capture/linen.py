@@ -27,7 +27,7 @@ def initialised(found: Any, notes: list[str], given: Any = None) -> tuple[Callab
     """
     if not isinstance(found, type) and getattr(found, "scope", None) is not None:
         module, variables = found.unbind()
-        return _applied(module), variables
+        return applied(module), variables
     module = _built(found, notes) if isinstance(found, type) else found
     if module is None:
         return None
@@ -35,7 +35,7 @@ def initialised(found: Any, notes: list[str], given: Any = None) -> tuple[Callab
         variables = _variables(module, inputs)
         if variables is not None:
             notes.append(f"{type(module).__name__} was initialised with jax.random.key(0), on inputs {words}")
-            return _applied(module), variables
+            return applied(module), variables
     return None
 
 
@@ -87,7 +87,7 @@ def _variables(module: Any, inputs: tuple[np.ndarray, ...]) -> Any:
         return None
 
 
-def _applied(module: Any) -> Callable[..., Any]:
+def applied(module: Any) -> Callable[..., Any]:
     """Return a module's `apply` with the names of its own inputs."""
     import jax
     from flax import errors

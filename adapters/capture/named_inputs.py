@@ -19,6 +19,10 @@ _CONTEXT = re.compile(r"^(context|ctx|cond|txt|encoder_hidden_states|text_(state
 _POOLED = re.compile(r"^(pooled\w*|vec|vector|vectors|global_cond)$", re.I)
 # What the first maps of contexts and of vectors of whole samples are called.
 _OF_CONTEXT, _OF_POOLED = ("txt", "text", "context", "ctx", "caption", "cond"), ("vector", "vec", "pooled", "global")
+_SOUND = re.compile(
+    r"^(mels?|(log_?)?mel_?(spec(trogram)?s?)?|spectrograms?|spec|audio|input_features|fbanks?|filterbanks?|frames)$",
+    re.I,
+)
 _FILLER = frozenset({"to", "of", "the", "in", "x", "input", "inputs"})
 _MOST = 96
 # Diffusion is mostly trained with so many time steps.
@@ -29,7 +33,8 @@ _MOST_STEPS = 1000
 class Known:
     """What is known of a model's inputs: batch, length, number of tokens, shapes of parameters and of images to try.
 
-    `widths` are those that vectors may have whose argument no parameter is called like.
+    `widths` are those that vectors may have whose argument no parameter is called like, `tables` the shapes of all
+    arrays.
     """
 
     generator: np.random.Generator
@@ -39,6 +44,7 @@ class Known:
     shapes: Mapping[str, Shape]
     images: Sequence[Shape]
     widths: Sequence[int] = ()
+    tables: Sequence[Shape] = ()
 
 
 def arrays_by_name(names: Sequence[str], known: Known) -> Iterator[tuple[str, tuple[Array, ...]]]:
@@ -57,6 +63,8 @@ def arrays_by_name(names: Sequence[str], known: Known) -> Iterator[tuple[str, tu
 def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, Array]]:
     """Return the arrays that an argument of a name may want."""
     batch, length, generator = known.batch, known.length, known.generator
+    if _SOUND.match(name) and (sounds := list(_sounds(known))):
+        return [("floats", generator.normal(size=(batch, *shape))) for shape in sounds]
     if _STEPS.match(name):
         rows = _rows_called(name, known) or _MOST_STEPS
         single = generator.permutation(rows)[:batch] if rows >= batch else np.zeros(batch, np.int64)
@@ -78,6 +86,21 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
     widths = _widths_where(known, lambda path: _share_a_word(name, path)) or list(known.widths)
     return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
+
+
+def _sounds(known: Known) -> Iterator[Shape]:
+    """Yield shapes of channels over time, as the first convolution over one axis takes them, for each table behind it.
+
+    A convolution of stride two halves the frames. PyTorch has channels first, and its kernels (out, in, size).
+    """
+    kernel = next((shape for shape in known.shapes.values() if len(shape) == len(("out", "in", "size"))), None)
+    if kernel is None:
+        return
+    is_first = kernel[-1] <= kernel[0]
+    channels, width = kernel[1], kernel[0] if is_first else kernel[-1]
+    rows = [shape[-2] for shape in known.tables if len(shape) > 1 and shape[-1] == width]
+    for frames in dict.fromkeys((*(count * one for one in rows for count in (2, 1)), 2 * known.length, known.length)):
+        yield (channels, frames) if is_first else (frames, channels)
 
 
 def _few_of_each(images: Sequence[Shape]) -> list[Shape]:

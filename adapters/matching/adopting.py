@@ -29,6 +29,7 @@ from veriformer.adapters.matching.matching import (
 from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.adapters.matching.names import parameters_of
 from veriformer.adapters.matching.picks import Pick
+from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.sources import taken
 from veriformer.spec.operations import OPERATIONS
 
@@ -168,6 +169,8 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
     So is a backward pass. Where the framework is not declared, a call has to find it.
     """
     if name in training.OPERATIONS_OF:
+        if len(OPERATIONS[name].results) < 2 and returns_several(function):
+            return False
         return not signatures.unaccepted_call(function, OPERATIONS[name]) or not training.operation_of(function, name)
     if not OPERATIONS[name].also_called:
         return not cached.is_step(function) and not backward_pairs.is_of_another_form(name, function)

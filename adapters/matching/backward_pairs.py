@@ -65,6 +65,9 @@ def _stem(words: Sequence[str]) -> list[str]:
 
 def _operation_of(stem: Sequence[str]) -> str | None:
     found = [one for one in suggested("_".join(stem)) if one in _FORWARD] if stem else []
+    if {"log", "softmax"} <= {*stem}:
+        # Its upstream gradient is one of log-probabilities, which no operation has.
+        return None
     if "softmax" in found and {"loss", "cross"}.intersection(stem):
         return "cross_entropy"
     return found[0] if found else None

@@ -95,7 +95,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
             yield replace(form, features=(), after=_less_target, words=("its result less the logit of the target",))
         return
-    form = _without_large_squares(_with_all_counted(form, found), roles)
+    form = without_large_squares(_with_all_counted(form, found), roles)
     logits = roles.get("logits", "")
     if folded(logits) in _LOG_PROBABILITIES:
         plain = form.sources[logits]
@@ -106,7 +106,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     yield _of_one_more_class(form, roles)
 
 
-def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
+def without_large_squares(form: Form, roles: dict[str, str]) -> Form:
     """Return the form of a loss that adds squares of its normalisers, of which it is asked for none.
 
     Zero times a square that overflows is no number, so that rows whose squares would are given less their largest

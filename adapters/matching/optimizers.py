@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded, parameters_of
-from veriformer.adapters.matching.namespaces import shape_of
+from veriformer.adapters.matching.namespaces import reshaped, shape_of
+from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trees import arrays_in, copied, exchanged, leaves, names_on
 from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
 
@@ -48,6 +49,8 @@ _METHODS = ("step", "update", "apply", "updateparams", "optimize", "applygradien
 _BUILDERS = ("init", "initstate", "initadam", "initadamw", "adaminit", "adamwinit", "initoptimizer", "initoptstate")
 _OF_BUILDERS = (*_BUILDERS, "initializeadam", "makestate", "createstate", "newstate", "zerostate", "initadamstate")
 _ADAM = re.compile(r"(?<![nrd])adamw?(?!ax|factor|amini)")
+# As nanoGPT has it: biases and gains do not decay.
+_MATRICES_ALONE = re.compile(r"(\bndim\b|\bdim\(\)|len\([\w.\[\]]*shape\))\s*(>=\s*2|>\s*1)")
 Held = Callable[[Any], Any]
 _CONTAINERS: tuple[Held, ...] = (lambda one: one, lambda one: [one], lambda one: {"w": one})
 
@@ -133,11 +136,20 @@ def _way_of_states(stepped: Callable[[Any, Arguments], _Stepped]) -> _Way:
 
 
 def _decayed(step: Callable[..., Any], decay: bool, function: Any, given: Arguments) -> Any:
-    parameter, first, second = step(function, given)
+    parameter, first, second = _as_matrices(step, function, given) if decay else step(function, given)
     if not decay:
         # Decay goes through no moment, so that it can be added to what a step without it gives.
         parameter = parameter - given["learning_rate"] * given["weight_decay"] * given["parameter"]
     return parameter, first, second
+
+
+def _as_matrices(step: Callable[..., Any], function: Any, given: Arguments) -> Any:
+    """Return what a step gives; one that lets matrices alone decay is given vectors as matrices of one column."""
+    if not _MATRICES_ALONE.search(source_of(function) or "") or len(shape_of(given["parameter"])) != 1:
+        return step(function, given)
+    names = ("parameter", "gradient", "first_moment", "second_moment")
+    columns = {name: reshaped(given[name], (*shape_of(given[name]), 1)) for name in names}
+    return tuple(reshaped(one, shape_of(given["parameter"])) for one in step(function, {**given, **columns}))
 
 
 def _given(settings: Mapping[str, str], given: Arguments, decay: bool) -> dict[str, Any]:

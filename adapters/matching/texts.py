@@ -15,10 +15,14 @@ _OUTER = frozenset("b batch batchsize bs n t time l len length seq seqlen sequen
 _LAST = frozenset("c d e channels channel features feature dim dmodel hidden hiddensize embed embeddim width".split())  # noqa: SIM905
 _FEWEST = 3
 _AFTER_TRUE = re.compile(r"\b(?:True|1(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
+_AFTER_FALSE = re.compile(r"\b(?:False|0(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
 _HIDES = re.compile(
-    r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?)\b", re.I
+    r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?|le(ft|aves?) out)\b",
+    re.I,
 )
-_SHOWS = re.compile(r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen)\b", re.I)
+_SHOWS = re.compile(
+    r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen|takes? part|participates?)\b", re.I
+)
 _NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
 _OF_KEY_HEADS = re.compile(
     r"\b(n_rep|num_rep|(n|num)_(kv|key_value)_(heads|groups)|kv_heads|[hn]_?kv|[hn]_?k_?v_?heads|(repeat|expand)_kv)\b",
@@ -26,10 +30,14 @@ _OF_KEY_HEADS = re.compile(
 )
 _OF_A_MODULE = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
 _COUNTS_OWN = re.compile(
-    r"itself and the [\w`]+ ?- ?1|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
+    r"itself and the [\w`]+ ?- ?1|\b[itq] ?- ?[\w`]+ ?\+ ?1\b"
+    r"|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
     r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included",
     re.I,
 )
+_ENDS_AT_OWN = re.compile(r"\b([itq]) ?- ?[\w`]+ ?\+ ?1\W*(?:\.\.+|…|to|through|,|\W)\s*\1\b", re.I)
+# Not behind the dots of "i - 3 ... i".
+_ENDS = re.compile(r"(?<=[^.][.;])\s+")
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
@@ -63,13 +71,16 @@ def says_causal(function: Callable[..., Any]) -> bool:
 def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
     """Return whether documentation says that True, or 1, in a mask hides; None where it says nothing, or not plainly.
 
-    It is what stands after True or 1 behind the parameter's name: "mask: True = hide", "pad: 1 for real tokens".
+    It is what stands after True or 1 behind the parameter's name: "mask: True = hide", "pad: 1 for real tokens". Where
+    that says nothing, it is the converse of what stands after False or 0.
     """
     documented = inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
     names = "|".join(re.escape(one) for one in _parameters(function))
-    parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(])", documented) if names else []
+    parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(]|\s+(?:is|are|likewise)\b)", documented) if names else []
     said = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == parameter]
-    found = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text)}
+    of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text)}
+    of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text)}
+    found = of_true or {None if one is None else not one for one in of_false}
     return found.pop() if len(found) == 1 else None
 
 
@@ -101,14 +112,21 @@ def says_window_counts_own(function: Callable[..., Any]) -> bool:
 
     What the functions say that it calls counts too.
     """
+    return any(_COUNTS_OWN.search(one) and not _LEAVES_OWN.search(one) for one in _sentences_on_windows(function))
+
+
+def _sentences_on_windows(function: Callable[..., Any]) -> list[str]:
+    """Return what is said of windows where a function is documented, and where the functions are that it calls."""
     module = getattr(function, "__globals__", {})
     called = {one.id for one in ast.walk(tree_of(function) or ast.Module([], [])) if isinstance(one, ast.Name)}
     texts = [function, *(module[name] for name in sorted(called) if callable(module.get(name)))]
     documented = [inspect.getdoc(one) or "" for one in texts if getattr(one, "__module__", "") == function.__module__]
-    sentences = [
-        sentence for text in documented for sentence in re.split(r"(?<=[.;])\s+", text) if "window" in sentence
-    ]
-    return any(_COUNTS_OWN.search(one) and not _LEAVES_OWN.search(one) for one in sentences)
+    return [sentence for text in documented for sentence in _ENDS.split(text) if "window" in sentence]
+
+
+def says_window_ends_at_own(function: Callable[..., Any]) -> bool:
+    """Return whether documentation says that a window ends at the query's own key: "tokens i - window + 1 ... i"."""
+    return any(_ENDS_AT_OWN.search(one) for one in _sentences_on_windows(function))
 
 
 def says_power_of_two(function: Callable[..., Any]) -> bool:

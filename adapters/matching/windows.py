@@ -11,7 +11,7 @@ from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import NO_WINDOW, Taken
-from veriformer.adapters.matching.texts import says_window_counts_own
+from veriformer.adapters.matching.texts import says_window_counts_own, says_window_ends_at_own
 from veriformer.adapters.matching.trying import Trials
 
 # Two keys to the left, without the own one or with it.
@@ -33,6 +33,10 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         always = _always_causal(form, flag)
         windowed = with_window(trials, always, found, probe.with_argument("is_causal", True))
         return windowed if "window" in windowed.features else _not_given(form, name, probe)
+    if not is_fixed and not flag and says_window_ends_at_own(trials.function):
+        key = f"{form.operation}.is_causal"
+        causal = replace(form, fixed_values={**form.fixed_values, key: True}, words=(*form.words, "always causal"))
+        return with_window(trials, causal, found, probe)
     if not is_fixed:
         return _not_given(form, name, probe)
     if says_window_counts_own(trials.function):

@@ -278,16 +278,30 @@ def _judged(sequences: Sequences, returned: Any) -> Sequences:
 
 
 def _keeps_samples_apart(sequences: Sequences) -> bool:
-    """Return whether other content of the first sample changes the result of no other one, if there are several."""
+    """Return whether other content of the first sample changes the result of no other one, if there are several.
+
+    A sample with other arguments of its own gives the same alone as among the others. Where all of several sequences
+    have their positions first, the queries alone would not tell.
+    """
     inputs = sequences.as_numpy(sequences.recorded)
     inputs = inputs.swapaxes(0, 1) if sequences.axes == (1, 0) else inputs
     changed = inputs.copy()
     changed[0] = np.roll(inputs[0], 1, axis=0) if len(inputs[0]) > 1 else inputs[-1]
     try:
-        one, other = (
-            sequences.as_numpy(sequences.outputs(sequences.as_framework(array))) for array in (inputs, changed)
-        )
+        one, other = (_result(sequences, array) for array in (inputs, changed))
+        apart = _is_near(one[1:], other[1:], one)
+        if len(one) > 1 and apart and sequences.has_arguments_of_samples:
+            every, last = np.arange(len(inputs)), np.array([len(inputs) - 1])
+            one, other = _result(sequences.of_samples(every), inputs), _result(sequences.of_samples(last), inputs[last])
+            apart = _is_near(one[last], other, one)
     except Exception:
         return False
-    apart = np.abs(one - other).reshape(len(one), -1).max(axis=1) > 1e-9 * np.abs(one).max()
-    return len(one) > 1 and not bool(apart[1:].any())
+    return len(one) > 1 and apart
+
+
+def _result(sequences: Sequences, inputs: Array) -> Array:
+    return sequences.as_numpy(sequences.outputs(sequences.as_framework(inputs)))
+
+
+def _is_near(one: Array, other: Array, scale: Array) -> bool:
+    return one.shape == other.shape and bool((np.abs(one - other) <= 1e-9 * np.abs(scale).max()).all())

@@ -149,7 +149,8 @@ def _norms(reading: AttentionReading) -> Iterator[str]:
     kinds = {role: getattr(reading, role).norm for role in _ROLES}
     for kind in dict.fromkeys(norm.kind for norm in kinds.values() if norm is not None):
         roles = [role for role, norm in kinds.items() if norm is not None and norm.kind == kind]
-        yield f"{kind} of {' and '.join(roles)}"
+        late = [role for role in roles if getattr(reading, role).order[:1] == ("rotary",)]
+        yield f"{kind} of {' and '.join(roles)}{' after they are turned' if late == roles else ''}"
 
 
 def _projected(reading: AttentionReading) -> Iterator[str]:

@@ -37,7 +37,12 @@ from veriformer.conformance_tests.recognition.sublayers import (
 )
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 from veriformer.conformance_tests.recognition.unused import unused_parameters
-from veriformer.conformance_tests.recognition.witness import departures_of_configuration
+from veriformer.conformance_tests.recognition.witness import (
+    departures_of_configuration,
+    departures_of_ends_stated,
+    departures_of_names,
+    departures_of_shares_stated,
+)
 
 # Words in the names of operations that draw numbers, in torch, XLA and ONNX.
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
@@ -95,6 +100,9 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_beginnings(model))
     found.extend(departures_of_ends(model))
     found.extend(departures_of_configuration(model))
+    found.extend(departures_of_names(model))
+    found.extend(departures_of_ends_stated(model))
+    found.extend(departures_of_shares_stated(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])

@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
@@ -205,6 +206,69 @@ def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
             suspects = (suspected(stated.mistake),) if stated.mistake else ()
             item = Suspicion(stated.step, one.first_step, sentence, suspects)
             yield departure(model, one.path, one.layer, one.kind, item)
+
+
+# Which activation a gated network has by its name: Shazeer 2020, GLU Variants Improve Transformer, section 2.
+_GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu"}
+
+
+def departures_of_names(model: ModelReading) -> Iterator[Departure]:
+    """Yield gated networks whose class is called after another activation, which no configuration states."""
+    for one in model.readings:
+        called = re.sub(r"\W|_", "", model.trace.modules.get(one.path, "")).casefold()
+        meant = next((activation for name, activation in _GATED.items() if name in called), "")
+        found = one.network.activation if one.network is not None and one.network.gated and one.is_judged else None
+        if not meant or not found or _is_activation(meant, found):
+            continue
+        if not any(_is_activation(value, found) for value in model.trace.configuration.values()):
+            sentence = (
+                f"the class is called {model.trace.modules[one.path]}, and its activation is {found}, not {meant}"
+            )
+            yield departure(model, one.path, one.layer, one.kind, Suspicion("activation", one.first_step, sentence, ()))
+
+
+_PATCHES = re.compile(r"^(patch|patch_size|patch_width|p)$")
+_TIED = re.compile(r"^(tie_word_embeddings|tie_embeddings|tied_embeddings|tie_weights|weight_tying|tie_embedding)$")
+
+
+_OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
+
+
+def departures_of_shares_stated(model: ModelReading) -> Iterator[Departure]:
+    """Yield mixtures whose chosen experts have shares of the sum one, or not, and a configuration says the other."""
+    known = model.trace.configuration.items()
+    stated = {name: value for name, value in known if _OF_SUM_ONE.match(name.rpartition(".")[2])}
+    for mixture in model.mixtures if stated else ():
+        is_one = "over the chosen" in mixture.scheme or "of sum one" in mixture.scheme
+        is_other = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
+        if mixture.mistake is None and is_one != is_other and all(value is is_other for value in stated.values()):
+            done = "have the sum one" if is_one else "are those of all experts, and do not have the sum one"
+            name, value = next(iter(stated.items()))
+            sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
+            item = Suspicion("feed_forward", mixture.place, sentence, ())
+            yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
+
+
+def departures_of_ends_stated(model: ModelReading) -> Iterator[Departure]:
+    """Yield patches of another size than a configuration states, and an unembedding that it says is tied and is not."""
+    configuration = model.trace.configuration.items()
+    sizes = {name: value for name, value in configuration if _PATCHES.match(name.rpartition(".")[2])}
+    for one in model.first_maps:
+        found = re.match(r"patches of (\d+) × (\d+)", patch_words(model.flow, one))
+        shape = tuple(map(int, found.groups())) if found else ()
+        if shape and sizes and all(type(value) is int and shape != (value, value) for value in sizes.values()):
+            name, value = next(iter(sizes.items()))
+            sentence = f"the configuration says that {name} is {value}, and the patches are {shape[0]} × {shape[1]}"
+            path = one.names[0].rpartition(".")[0] if one.names else ""
+            yield departure(model, path, None, "token_embedding", Suspicion("embedding", one.step, sentence, ()))
+    stated = {name: value for name, value in configuration if _TIED.match(name.rpartition(".")[2])}
+    tables = {name: model.flow.shape(lookup.table) for lookup in model.maps.lookups for name in lookup.names}
+    for one in model.ends[-1:] if stated and all(value is True for value in stated.values()) else ():
+        is_of_tokens = model.flow.shape(one.output)[-1:] in {shape[:1] for shape in tables.values()}
+        if is_of_tokens and tables.keys().isdisjoint(one.names):
+            sentence = f"the configuration says that {next(iter(stated))} is True, and the unembedding is not tied"
+            path = one.names[0].rpartition(".")[0] if one.names else ""
+            yield departure(model, path, None, "unembedding", Suspicion("unembedding", one.step, sentence, ()))
 
 
 def _said(stated: Stated, found: float | str) -> str:

@@ -92,3 +92,23 @@ def test_nothing_is_tried_for(names, images):
 def test_few_are_tried():
     names = tuple(f"states_{place}" for place in range(9))
     assert 1 < len(list(arrays_by_name(names, known({"state.weight": (24, 17)})))) <= 96
+
+
+WHISPER: Mapping[str, Shape] = {
+    "encoder.conv1.weight": (48, 16, 3),
+    "encoder.conv2.weight": (48, 48, 3),
+    "decoder.token_embedding.weight": (60, 48),
+}
+
+
+def test_sound_has_the_channels_of_a_convolution_and_the_frames_of_a_table():
+    told = Known(np.random.default_rng(0), 2, 11, 60, WHISPER, images=(), tables=[*WHISPER.values(), (20, 48)])
+    tried = [arrays for _, arrays in arrays_by_name(("mel", "tokens"), told)]
+    assert {(2, 16, 40), (2, 16, 20)} <= {sound.shape for sound, _ in tried}
+    assert all(tokens.dtype.kind == "i" and tokens.shape == (2, 11) for _, tokens in tried)
+
+
+def test_sound_of_jax_has_its_channels_last():
+    told = Known(np.random.default_rng(0), 2, 11, 60, {"conv.kernel": (3, 16, 48)}, images=(), tables=[(20, 48)])
+    sound, _ = first(("input_features", "decoder_input_ids"), told)
+    assert sound.shape == (2, 40, 16)

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.recognition.ends import departures_of_beginnin
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Activated, Attended, Expression, Norm, Output, Sum
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
+from veriformer.conformance_tests.recognition.heads_one_by_one import departures_of_heads_one_by_one
 from veriformer.conformance_tests.recognition.image_windows import window_mistakes
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
@@ -101,6 +102,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_ends(model))
     found.extend(departures_of_configuration(model))
     found.extend(departures_of_names(model))
+    found.extend(departures_of_heads_one_by_one(model))
     found.extend(departures_of_ends_stated(model))
     found.extend(departures_of_shares_stated(model))
     found.extend(_of_randomness(model))

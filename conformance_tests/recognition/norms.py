@@ -40,8 +40,9 @@ def norm_of(x: Array, y: Array, vectors: Sequence[Array], unit: float) -> FoundN
             unscaled = (y - (0.0 if shift is None else vectors[shift])) / (1.0 if gain is None else vectors[gain])
         if not np.isfinite(unscaled).all():
             continue
+        factor = np.ones(x.shape[-1]) if gain is None else vectors[gain]
         for kind in ("layer_norm", "rms_norm"):
-            found = _with_eps(kind, x, unscaled, unit)
+            found = _with_eps(kind, x, unscaled, factor, unit)
             if found is not None:
                 return FoundNorm(kind, *found, gain, shift)
     return None
@@ -55,8 +56,11 @@ def _choices(vectors: Sequence[Array]) -> Iterator[tuple[int | None, int | None]
     yield None, None
 
 
-def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float | None, str] | None:
-    """Return eps and its place; None where the vectors are not normalised so."""
+def _with_eps(kind: str, x: Array, unscaled: Array, gain: Array, unit: float) -> tuple[float | None, str] | None:
+    """Return eps and its place; None where the vectors are not normalised so.
+
+    They are compared with their gain, since dividing by one near 0 makes rounding large.
+    """
     centred = x - x.mean(axis=-1, keepdims=True) if kind == "layer_norm" else x
     square = (centred**2).mean(axis=-1)
     size = np.sqrt((unscaled**2).mean(axis=-1))
@@ -64,10 +68,10 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
     told = square > (16.0 * unit) ** 2 * np.max(square)
     if not told.any() or not (size[told] > 0).all() or (size[~told] > _NOTHING).any():
         return None
-    centred, unscaled, square, size = centred[told], unscaled[told], square[told], size[told]
-    divisor = np.sqrt(square) / size
+    centred, unscaled, square = centred[told], unscaled[told], square[told]
+    divisor = _divisors(centred * gain, unscaled * gain)
     # One number for each vector must explain it all.
-    if not agree(unscaled, centred / divisor[:, None], unit):
+    if divisor is None or not agree(unscaled * gain, centred / divisor[:, None] * gain, unit):
         return None
     inside, outside = divisor**2 - square, divisor - np.sqrt(square)
     blur = 64.0 * unit * float(np.max(square))
@@ -81,6 +85,13 @@ def _with_eps(kind: str, x: Array, unscaled: Array, unit: float) -> tuple[float 
                 hidden = (eps <= 4 * blur and unit > DOUBLE) or (eps > 0 and np.all(np.abs(estimates) <= blur))
                 return (None if hidden else eps), placement
     return None
+
+
+def _divisors(before: Array, after: Array) -> Array | None:
+    """Return the positive number by which each vector is divided, by least squares; None where there is none."""
+    with np.errstate(all="ignore"):
+        found = (before**2).sum(axis=-1) / (before * after).sum(axis=-1)
+    return np.asarray(found) if np.isfinite(found).all() and (found > 0).all() else None
 
 
 def _is_a_factor(square: Array, divisor: Array, blur: float) -> bool:

@@ -18,6 +18,7 @@ from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_re
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
+from veriformer.conformance_tests.recognition.heads_one_by_one import heads_one_by_one, keys_read
 from veriformer.conformance_tests.recognition.image_windows import region_words
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
@@ -43,10 +44,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     """Yield the parts: embeddings, norms and sublayers, and what comes after the last of them."""
     for _, embedding in model.embeddings:
         yield from _embedding_parts(model, embedding, departures)
+    told = _told_together(model, departures)
     for one in model.readings:
         if one.is_judged and not one.is_expert:
             yield from _norm_parts(model, one, departures)
-        yield _part(model, one, departures)
+        yield from told.get(id(one), [_part(model, one, departures)])
     for value in model.ends_of_memories:
         yield from _final_norm(model, model.at_root(model.reader.read(value)), departures)
     for norm in model.other_norms:
@@ -66,6 +68,32 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield from _end_parts(model, map_, departures)
     if not model.ends or norm_of_result(model) is not None:
         yield from _final_norms(model, departures)
+
+
+def _told_together(model: ModelReading, departures: Sequence[Departure]) -> dict[int, list[Part]]:
+    """Return the parts that stand for several sublayers, by the first of these; nothing for the others.
+
+    They are heads that are written one by one, and runs of an expert on so few tokens that none is judged.
+    """
+    told: dict[int, list[Part]] = {}
+    for members in heads_one_by_one(model):
+        parts = [_part(model, one, departures) for one in members]
+        if len({(part.summary, part.status) for part in parts}) == 1:
+            read = len(set(keys_read(members)))
+            heads = f"{len(members)} heads one by one" + (f" on {read}" if read < len(members) else "")
+            summary = parts[0].summary.replace("1 head", heads, 1)
+            explained, steps = sum(part.explained for part in parts), sum(part.steps for part in parts)
+            told |= {id(one): [] for one in members[1:]}
+            told[id(members[0])] = [replace(parts[0], summary=summary, explained=explained, steps=steps)]
+    unjudged: dict[tuple[str, int, int], list[Layered]] = {}
+    for one in model.readings:
+        if not one.is_judged and one.attention is None:
+            unjudged.setdefault((one.path, one.layer, one.rows), []).append(one)
+    for runs in (runs for runs in unjudged.values() if len(runs) > 1):
+        part = _unjudged_part(runs[0])
+        told |= {id(one): [] for one in runs[1:]}
+        told[id(runs[0])] = [replace(part, summary=f"{part.summary} in each of {len(runs)} runs")]
+    return told
 
 
 def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[Departure]) -> Status:

@@ -134,3 +134,14 @@ def test_a_factor_of_vectors_of_similar_sizes_is_no_eps_in_low_precision(x: np.n
     found = norm_of(x, large, [], DOUBLE)
     assert found is not None
     assert found.eps == pytest.approx(1.226)
+
+
+@pytest.mark.parametrize("small", (1e-3, 1e-6))
+def test_a_gain_near_zero_hides_no_norm(x: np.ndarray, vectors: list[np.ndarray], small: float) -> None:
+    gain, shift = vectors[0].copy(), vectors[1]
+    gain[3] = small
+    y = reference.layer_norm(x, gain, shift, eps=1e-6)
+    # x · s + (β − mean · s), as Keras has it, rounds otherwise.
+    scale = gain / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-6)
+    for one in (y, x * scale + (shift - x.mean(axis=-1, keepdims=True) * scale)):
+        assert norm_of(x, one, [gain, shift], DOUBLE) == FoundNorm("layer_norm", 1e-6, "inside_root", 0, 1)

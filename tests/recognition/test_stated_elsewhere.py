@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from veriformer.conformance_tests import check
 
@@ -81,3 +82,39 @@ def test_sequences_that_all_have_their_positions_first(stated: ModuleType) -> No
     wrong: Any = check(stated.TimeFirst(mixed=True).eval(), inputs=inputs)
     assert right.exit_status == 0
     assert wrong.exit_status == 1
+
+
+class OneByOne:
+    """Six heads on three of keys in NumPy, each head multiplied with matrices of its own."""
+
+    def __init__(self, tiled: bool) -> None:
+        draw = np.random.default_rng(0)
+        self.tiled, self.table = tiled, draw.normal(size=(60, 48))
+        self.query, self.key, self.value = ([draw.normal(size=(48, 8)) * 0.2 for _ in range(n)] for n in (6, 3, 3))
+        self.out = [draw.normal(size=(8, 48)) * 0.2 for _ in range(6)]
+        self.up, self.down, self.head = (draw.normal(size=one) * 0.2 for one in ((48, 96), (96, 48), (48, 60)))
+
+    def __call__(self, tokens: Any) -> Any:
+        return np.stack([self.one(row) for row in np.asarray(tokens)])
+
+    def one(self, tokens: Any) -> Any:
+        x = self.table[tokens]
+        keys, values = [x @ one for one in self.key], [x @ one for one in self.value]
+        hidden = np.triu(np.full((len(x), len(x)), -1e9), 1)
+        total = 0.0
+        for head in range(6):
+            read = head % 3 if self.tiled else head // 2
+            logits = x @ self.query[head] @ keys[read].T / np.sqrt(8) + hidden
+            weights = np.exp(logits - logits.max(-1, keepdims=True))
+            total = total + weights / weights.sum(-1, keepdims=True) @ values[read] @ self.out[head]
+        x = x + total
+        return (x + np.maximum(x @ self.up, 0.0) @ self.down) @ self.head
+
+
+def test_heads_that_are_written_one_by_one_are_told_together() -> None:
+    tokens = np.arange(11)[None]
+    right: Any = check(OneByOne(tiled=False), inputs=tokens)
+    assert right.exit_status == 0
+    assert any("6 heads one by one on 3, causal" in part.summary for part in right.recognition.parts)
+    wrong: Any = check(OneByOne(tiled=True), inputs=tokens)
+    assert "0, 1, 2, 0, 1, 2; each should serve as many in turn: 0, 0, 1, 1, 2, 2" in wrong.departures[0].sentence

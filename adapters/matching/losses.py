@@ -95,7 +95,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
             yield replace(form, features=(), after=_less_target, words=("its result less the logit of the target",))
         return
-    form = without_large_squares(_with_all_counted(form, found), roles)
+    form = _without_large_squares(_with_all_counted(form, found), roles)
     logits = roles.get("logits", "")
     if folded(logits) in _LOG_PROBABILITIES:
         plain = form.sources[logits]
@@ -106,7 +106,13 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     yield _of_one_more_class(form, roles)
 
 
-def without_large_squares(form: Form, roles: dict[str, str]) -> Form:
+def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the form of a loss of next tokens."""
+    del framework
+    yield _without_large_squares(form, {role: name for name, role in found.roles.items()})
+
+
+def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
     """Return the form of a loss that adds squares of its normalisers, of which it is asked for none.
 
     Zero times a square that overflows is no number, so that rows whose squares would are given less their largest

@@ -200,9 +200,6 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
-    if operation == "next_token_loss":
-        yield losses.without_large_squares(form, {role: name for name, role in found.roles.items()})
-        return
     whole = by_length.with_all_keys(form, found, framework) if operation in ATTENTION else [form]
     form = whole[0]
     forms = [

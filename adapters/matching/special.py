@@ -298,4 +298,5 @@ FORMS: Mapping[str, Forms] = {
     "rotary_embedding": _rotary,
     "alibi_bias": alibi.forms,
     "cross_entropy": losses.forms,
+    "next_token_loss": losses.forms_of_next_tokens,
 }

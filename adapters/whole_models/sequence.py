@@ -290,7 +290,7 @@ def _keeps_samples_apart(sequences: Sequences) -> bool:
     try:
         one, other = (_result(sequences, array) for array in (inputs, changed))
         apart = _is_near(one[1:], other[1:], one)
-        if len(one) > 1 and apart and _has_sequences_beside(sequences) and sequences.has_arguments_of_samples:
+        if len(one) > 1 and apart and _takes_several_sequences(sequences) and sequences.has_arguments_of_samples:
             every, last = np.arange(len(inputs)), np.array([len(inputs) - 1])
             one, other = _result(sequences.of_samples(every), inputs), _result(sequences.of_samples(last), inputs[last])
             apart = _is_near(one[last], other, one)
@@ -299,8 +299,8 @@ def _keeps_samples_apart(sequences: Sequences) -> bool:
     return len(one) > 1 and apart
 
 
-def _has_sequences_beside(sequences: Sequences) -> bool:
-    """Return whether other arguments are sequences of vectors too, as keys and values are beside queries."""
+def _takes_several_sequences(sequences: Sequences) -> bool:
+    """Return whether other arguments are sequences of vectors too, as keys and values are."""
     shape = tuple(sequences.recorded.shape)
     return any(
         len(one.shape) == len(shape) > 2 and tuple(one.shape[:2]) == shape[:2] for one in sequences.others.values()

@@ -40,9 +40,10 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspec
 from veriformer.conformance_tests.recognition.unused import unused_parameters
 from veriformer.conformance_tests.recognition.witness import (
     departures_of_configuration,
-    departures_of_ends_stated,
     departures_of_names,
-    departures_of_shares_stated,
+    departures_of_patches,
+    departures_of_shares,
+    departures_of_ties,
 )
 
 # Words in the names of operations that draw numbers, in torch, XLA and ONNX.
@@ -103,8 +104,9 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_configuration(model))
     found.extend(departures_of_names(model))
     found.extend(departures_of_heads_one_by_one(model))
-    found.extend(departures_of_ends_stated(model))
-    found.extend(departures_of_shares_stated(model))
+    found.extend(departures_of_shares(model))
+    found.extend(departures_of_patches(model))
+    found.extend(departures_of_ties(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])

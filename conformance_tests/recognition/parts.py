@@ -44,11 +44,11 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
     """Yield the parts: embeddings, norms and sublayers, and what comes after the last of them."""
     for _, embedding in model.embeddings:
         yield from _embedding_parts(model, embedding, departures)
-    told = _told_together(model, departures)
+    joined = _joined_parts(model, departures)
     for one in model.readings:
         if one.is_judged and not one.is_expert:
             yield from _norm_parts(model, one, departures)
-        yield from told.get(id(one), [_part(model, one, departures)])
+        yield from joined.get(id(one), [_part(model, one, departures)])
     for value in model.ends_of_memories:
         yield from _final_norm(model, model.at_root(model.reader.read(value)), departures)
     for norm in model.other_norms:
@@ -70,12 +70,12 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield from _final_norms(model, departures)
 
 
-def _told_together(model: ModelReading, departures: Sequence[Departure]) -> dict[int, list[Part]]:
+def _joined_parts(model: ModelReading, departures: Sequence[Departure]) -> dict[int, list[Part]]:
     """Return the parts that stand for several sublayers, by the first of these; nothing for the others.
 
     They are heads that are written one by one, and runs of an expert on so few tokens that none is judged.
     """
-    told: dict[int, list[Part]] = {}
+    joined: dict[int, list[Part]] = {}
     for members in heads_one_by_one(model):
         parts = [_part(model, one, departures) for one in members]
         if len({(part.summary, part.status) for part in parts}) == 1:
@@ -83,17 +83,17 @@ def _told_together(model: ModelReading, departures: Sequence[Departure]) -> dict
             heads = f"{len(members)} heads one by one" + (f" on {read}" if read < len(members) else "")
             summary = parts[0].summary.replace("1 head", heads, 1)
             explained, steps = sum(part.explained for part in parts), sum(part.steps for part in parts)
-            told |= {id(one): [] for one in members[1:]}
-            told[id(members[0])] = [replace(parts[0], summary=summary, explained=explained, steps=steps)]
+            joined |= {id(one): [] for one in members[1:]}
+            joined[id(members[0])] = [replace(parts[0], summary=summary, explained=explained, steps=steps)]
     unjudged: dict[tuple[str, int, int], list[Layered]] = {}
     for one in model.readings:
         if not one.is_judged and one.attention is None:
             unjudged.setdefault((one.path, one.layer, one.rows), []).append(one)
     for runs in (runs for runs in unjudged.values() if len(runs) > 1):
         part = _unjudged_part(runs[0])
-        told |= {id(one): [] for one in runs[1:]}
-        told[id(runs[0])] = [replace(part, summary=f"{part.summary} in each of {len(runs)} runs")]
-    return told
+        joined |= {id(one): [] for one in runs[1:]}
+        joined[id(runs[0])] = [replace(part, summary=f"{part.summary} in each of {len(runs)} runs")]
+    return joined
 
 
 def _status(path: str, layer: int | None, steps: set[str], departures: Sequence[Departure]) -> Status:

@@ -181,7 +181,7 @@ class Reader:
         if any(isinstance(term, Unknown) for term in terms):
             return None
         # A norm may be written as x · s + (shift − mean · s), whose terms are no norms by themselves.
-        norm = self._norm(value) if any(map(_may_be_scaled_by_size, terms)) else None
+        norm = self._norm(value) if any(isinstance(term, Norm) and term.kind == "norm" for term in terms) else None
         return norm or Sum(value, _flat(terms))
 
     def _sum_with_unknown(self, value: int, step: Step) -> Expression | None:
@@ -414,13 +414,6 @@ def _is_given(expression: Expression) -> bool:
         else:
             expression = expression.of
     return isinstance(expression, Output | Sum)
-
-
-def _may_be_scaled_by_size(expression: Expression) -> bool:
-    """Return whether vectors are divided by sizes in some way that is no norm, or multiplied by what is so."""
-    if isinstance(expression, Product):
-        return any(map(_may_be_scaled_by_size, (expression.first, expression.second)))
-    return isinstance(expression, Norm) and expression.kind == "norm"
 
 
 def _is_unfinished_norm(expression: Expression) -> bool:

@@ -170,7 +170,7 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
     if norm.kind == "rms_norm" and norm.shift is not None:
         if _is_centred_over_positions(flow, norm):
             sentence = "the mean is that over the positions, and not that of each vector"
-            yield Suspicion(step, at, sentence, (suspected("layernorm_wrong_axis", sentence=sentence),), path)
+            yield Suspicion(step, at, sentence, (suspected("layernorm_wrong_axis", LIKELY, sentence),), path)
         else:
             sentence = "a norm with a shift does not subtract the mean"
             yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)

@@ -58,7 +58,7 @@ def _of_unread_ends(model: ModelReading) -> set[str]:
 
 
 def _is_of_segments(model: ModelReading, name: str) -> bool:
-    """Return whether a parameter may be of segments, and none were handed over: a table, or what stands beside one.
+    """Return whether a parameter may be of segments, and none were handed over: a table, or one of the same module.
 
     XLNet has a table and a vector for segments in each attention.
     """
@@ -66,9 +66,10 @@ def _is_of_segments(model: ModelReading, name: str) -> bool:
     table = model.flow.array(model.trace.parameters[name])
     if left_out and table.ndim == 2 and not _was_called(model, name):
         return True
-    module, given = name.rpartition(".")[0], [model.flow.array(one) for one in model.trace.inputs]
-    beside = (one.removeprefix(f"{module}.") for one in model.unused() if one.rpartition(".")[0] == module)
-    return len([one for one in given if one.dtype.kind in "iu"]) < 2 and any("seg" in one.lower() for one in beside)
+    given = [one for one in model.trace.inputs if model.flow.array(one).dtype.kind in "iu"]
+    parts = [one.rpartition(".") for one in model.unused()]
+    of_segments = any(module == name.rpartition(".")[0] and "seg" in last.lower() for module, _, last in parts)
+    return len(given) < 2 and of_segments
 
 
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
@@ -157,8 +158,8 @@ def _is_norm(model: ModelReading, module: str) -> bool:
     They have the stream's width, or that of the vectors that a query is normalised by in the same attention.
     """
     own = [index for name, index in model.trace.parameters.items() if name.rpartition(".")[0] == module]
-    beside = (one.attention for one in model.readings if one.attention and module.startswith(f"{one.path}."))
-    gains = {one.query.norm.gain for one in beside if one.query.norm is not None and one.query.norm.gain is not None}
+    around = (one.attention for one in model.readings if one.attention and module.startswith(f"{one.path}."))
+    gains = {one.query.norm.gain for one in around if one.query.norm is not None and one.query.norm.gain is not None}
     sizes = {(model.sublayers.width,), *(model.flow.shape(gain) for gain in gains)}
     return all(model.flow.shape(index) in sizes for index in own)
 

@@ -15,6 +15,7 @@ from veriformer.conformance_tests.recognition.agreement import DOUBLE
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.patches import patch_words
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
@@ -215,29 +216,24 @@ _GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu"}
 def departures_of_names(model: ModelReading) -> Iterator[Departure]:
     """Yield gated networks whose class is called after another activation, which no configuration states."""
     for one in model.readings:
-        called = re.sub(r"\W|_", "", model.trace.modules.get(one.path, "")).casefold()
-        meant = next((activation for name, activation in _GATED.items() if name in called), "")
+        name = model.trace.modules.get(one.path, "")
+        meant = next((found for part, found in _GATED.items() if part in name.replace("_", "").casefold()), "")
         found = one.network.activation if one.network is not None and one.network.gated and one.is_judged else None
         if not meant or not found or _is_activation(meant, found):
             continue
         if not any(_is_activation(value, found) for value in model.trace.configuration.values()):
-            sentence = (
-                f"the class is called {model.trace.modules[one.path]}, and its activation is {found}, not {meant}"
-            )
+            sentence = f"the class is called {name}, and its activation is {found}, not {meant}"
             yield departure(model, one.path, one.layer, one.kind, Suspicion("activation", one.first_step, sentence, ()))
 
 
-_PATCHES = re.compile(r"^(patch|patch_size|patch_width|p)$")
+_PATCHES = re.compile(r"^(patch|patch_size|patch_width)$")
 _TIED = re.compile(r"^(tie_word_embeddings|tie_embeddings|tied_embeddings|tie_weights|weight_tying|tie_embedding)$")
-
-
 _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
 
 
-def departures_of_shares_stated(model: ModelReading) -> Iterator[Departure]:
+def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
     """Yield mixtures whose chosen experts have shares of the sum one, or not, and a configuration says the other."""
-    known = model.trace.configuration.items()
-    stated = {name: value for name, value in known if _OF_SUM_ONE.match(name.rpartition(".")[2])}
+    stated = _called(model, _OF_SUM_ONE)
     for mixture in model.mixtures if stated else ():
         is_one = "over the chosen" in mixture.scheme or "of sum one" in mixture.scheme
         is_other = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
@@ -249,26 +245,45 @@ def departures_of_shares_stated(model: ModelReading) -> Iterator[Departure]:
             yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
 
 
-def departures_of_ends_stated(model: ModelReading) -> Iterator[Departure]:
-    """Yield patches of another size than a configuration states, and an unembedding that it says is tied and is not."""
-    configuration = model.trace.configuration.items()
-    sizes = {name: value for name, value in configuration if _PATCHES.match(name.rpartition(".")[2])}
-    for one in model.first_maps:
+def departures_of_patches(model: ModelReading) -> Iterator[Departure]:
+    """Yield patches of another size than a configuration states."""
+    stated = _called(model, _PATCHES)
+    for one in model.first_maps if stated else ():
         found = re.match(r"patches of (\d+) × (\d+)", patch_words(model.flow, one))
         shape = tuple(map(int, found.groups())) if found else ()
-        if shape and sizes and all(type(value) is int and shape != (value, value) for value in sizes.values()):
-            name, value = next(iter(sizes.items()))
+        if shape and all(type(value) is int and shape != (value, value) for value in stated.values()):
+            name, value = next(iter(stated.items()))
             sentence = f"the configuration says that {name} is {value}, and the patches are {shape[0]} × {shape[1]}"
-            path = one.names[0].rpartition(".")[0] if one.names else ""
-            yield departure(model, path, None, "token_embedding", Suspicion("embedding", one.step, sentence, ()))
-    stated = {name: value for name, value in configuration if _TIED.match(name.rpartition(".")[2])}
-    tables = {name: model.flow.shape(lookup.table) for lookup in model.maps.lookups for name in lookup.names}
+            item = Suspicion("embedding", one.step, sentence, (), _module_of(one))
+            yield departure(model, "", None, "token_embedding", item)
+
+
+def departures_of_ties(model: ModelReading) -> Iterator[Departure]:
+    """Yield logits of tokens by a matrix that is not the table of tokens, which a configuration says that it is.
+
+    A head of as many classes as there are token types or positions gives none of tokens: the table is the largest that
+    the inputs choose rows of.
+    """
+    stated = _called(model, _TIED)
+    tables = [one for one in model.maps.lookups if not model.flow.is_fixed(one.rows)]
+    rows = max((model.flow.shape(one.table)[0] for one in tables), default=0)
     for one in model.ends[-1:] if stated and all(value is True for value in stated.values()) else ():
-        is_of_tokens = model.flow.shape(one.output)[-1:] in {shape[:1] for shape in tables.values()}
-        if is_of_tokens and tables.keys().isdisjoint(one.names):
+        is_tied = any(set(table.names) & set(one.names) for table in tables)
+        if model.flow.shape(one.output)[-1] == rows and not is_tied:
             sentence = f"the configuration says that {next(iter(stated))} is True, and the unembedding is not tied"
-            path = one.names[0].rpartition(".")[0] if one.names else ""
-            yield departure(model, path, None, "unembedding", Suspicion("unembedding", one.step, sentence, ()))
+            yield departure(
+                model, "", None, "unembedding", Suspicion("unembedding", one.step, sentence, (), _module_of(one))
+            )
+
+
+def _called(model: ModelReading, names: re.Pattern[str]) -> dict[str, object]:
+    """Return what is stated under names like these, by where it stands."""
+    known = model.trace.configuration.items()
+    return {name: value for name, value in known if names.match(name.rpartition(".")[2])}
+
+
+def _module_of(one: LinearMap) -> str:
+    return one.names[0].rpartition(".")[0] if one.names else ""
 
 
 def _said(stated: Stated, found: float | str) -> str:
@@ -301,8 +316,7 @@ def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list
 
 def _named(model: ModelReading, stated: Stated) -> dict[str, object]:
     """Return what is stated under one of the names, by where it stands; numbers that are 0 switch something off."""
-    known = model.trace.configuration.items()
-    return {name: value for name, value in known if value and stated.names.match(name.rpartition(".")[2])}
+    return {name: value for name, value in _called(model, stated.names).items() if value}
 
 
 def _stands_in(model: ModelReading, stated: Stated, found: float | str) -> bool:

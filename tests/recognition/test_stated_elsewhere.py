@@ -52,6 +52,10 @@ def test_an_unembedding_is_tied_where_that_is_stated(
     assert found == [sentence] * departs
 
 
+def test_a_head_of_classes_is_tied_to_nothing(stated: ModuleType) -> None:
+    assert said(stated.OfTwoClasses(), stated.TOKENS) == []
+
+
 def test_patches_have_the_size_that_is_stated(stated: ModuleType) -> None:
     images = torch.randn(2, 3, 16, 16)
     assert said(stated.Patched(), images) == []

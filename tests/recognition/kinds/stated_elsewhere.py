@@ -33,6 +33,18 @@ def tied(is_tied=True, **stated):
     return model
 
 
+class OfTwoClasses(Decoder):
+    """A head of two classes, beside a table of two token types: its logits are none of tokens, and nothing is tied."""
+
+    def __init__(self):
+        super().__init__()
+        self.types, self.head = nn.Embedding(2, WIDTH), nn.Linear(WIDTH, 2)
+        self.config = SimpleNamespace(tie_word_embeddings=True)
+
+    def forward(self, tokens):
+        return self.head(self.stack(self.embed(tokens) + self.types(tokens % 2))[:, 0])
+
+
 class Patched(nn.Module):
     """Patches of an image, cut as they should be, or with rows of the image taken for rows of a patch."""
 

@@ -16,8 +16,10 @@ from veriformer.adapters.matching import alibi, backward, backward_pairs, cached
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
+    REPEATS,
     Taking,
     assigned,
+    folded,
     forward_operations,
     nearest,
     parameters_of,
@@ -261,7 +263,8 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
         of_name.append("scaled_dot_product_attention")
-    if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and repeats_key_heads(function):
+    grouped = repeats_key_heads(function) or any(folded(one.name) in REPEATS for one in takings)
+    if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and grouped:
         of_name.insert(0, _GROUPED)
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")

@@ -25,6 +25,13 @@ _MANNERS = frozenset(
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 Z_LOSSES = ("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef")
 """What the share of the squared log-sum-exp in a loss is called."""
+REPEATS = frozenset(
+    """
+    nrep numrep repeats nrepeats groups ngroups numgroups numkeyvaluegroups kvgroups numkvgroups queriesperkv
+    numqueriesperkv kvrepeats
+    """.split()  # noqa: SIM905
+)
+"""What the number of query heads that share a head of keys is called."""
 # What an operation is called without, so that it computes what it computes in evaluation.
 NEUTRAL: Mapping[str, Any] = {
     "dropout": 0.0,

@@ -10,7 +10,7 @@ from typing import Any
 from veriformer.adapters.matching import held
 from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import NEUTRAL, Taking, assigned, folded, is_called
+from veriformer.adapters.matching.names import NEUTRAL, REPEATS, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
@@ -19,8 +19,6 @@ _LAST_AXIS = ("dim", "axis", "axes")
 _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
-# How many query heads share a head of keys, and how many classes there are.
-_REPEATS = ("nrep", "numrep", "repeats", "nrepeats", "groups", "ngroups", "numgroups", "numkeyvaluegroups", "kvgroups")
 _CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
 _OPTIONS = ("lnparam", "lnparams", "normparam", "normparams", "layernormparam")
@@ -245,14 +243,14 @@ def _of_no_role(one: Taking) -> Source:
         return lambda _: NEUTRAL[name]
     if name in _LAST_AXIS and (one.default is None or isinstance(one.default, int) or not one.has_default):
         return lambda _: -1
+    if name in REPEATS:
+        return lambda arguments: arguments.get(GROUP_SIZE, LEFT_OUT if one.has_default else None)
     if one.has_default:
         return lambda _: LEFT_OUT
     if name in _OWNERS:
         return _owner
     if name in _HEADS:
         return lambda arguments: arguments.get("num_heads", 1)
-    if name in _REPEATS:
-        return lambda arguments: arguments.get(GROUP_SIZE)
     if name in _CLASSES:
         return lambda arguments: shape_of(arguments["logits"])[-1] if "logits" in arguments else None
     if name in _WIDTHS:

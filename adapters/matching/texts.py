@@ -21,7 +21,7 @@ _HIDES = re.compile(
     re.I,
 )
 _SHOWS = re.compile(
-    r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen|takes? part|participates?)\b", re.I
+    r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen|looks?|takes? part|participates?)\b", re.I
 )
 _NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
 _OF_KEY_HEADS = re.compile(

@@ -182,3 +182,25 @@ def lm_loss(logits, tokens, z_loss_weight=1e-4):
 def test_a_z_loss_of_weight_zero_is_given_no_squares_that_overflow(loaded: Loaded) -> None:
     assert outcome(loaded(SQUARES), "next_token_loss.*") == HOLDS
     assert outcome(loaded(SQUARES.replace("tokens[:, 1:]", "tokens[:, :-1]")), "next_token_loss.*")[1] == BREAKS
+
+
+SHARED = (
+    SOFTMAX
+    + '''def attend(q, k, v, mask=None, num_kv_groups=1):
+    """q: (B, T, H, D), k and v: (B, S, G, D); mask (T, S), True = may look."""
+    k, v = (np.repeat(one, num_kv_groups, axis=2) for one in (k, v))
+    logits = np.einsum("bthd,bshd->bhts", q, k) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        logits = np.where(mask, logits, -1e9)
+    return np.einsum("bhts,bshd->bthd", _softmax(logits), v)
+'''
+)
+
+
+def test_a_number_of_groups_with_a_default_is_given(loaded: Loaded) -> None:
+    found = loaded(SHARED)
+    assert "attend is judged as grouped_query_attention" in " ".join(found.notices)
+    assert outcome(found, "grouped_query.*") == HOLDS
+    tiled = loaded(SHARED.replace("np.repeat(one, num_kv_groups, axis=2)", "np.tile(one, (1, 1, num_kv_groups, 1))"))
+    assert outcome(tiled, "grouped_query.*")[1] == BREAKS
+    assert outcome(loaded(SHARED.replace("np.where(mask,", "np.where(~mask,")), "grouped_query.mask.*")[1] == BREAKS

@@ -196,7 +196,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     early = [one for one in arguments.implementations if about_laws or not is_probably_a_model(one)]
     asked = _asked(arguments)
     isolation = Isolation(tuple(early), arguments.isolation, asked)
-    from veriformer.cli.progress import progress_bar
+    from veriformer.cli.progress import has_bar, progress_bar
     from veriformer.cli.rest_of_file import reports_of
     from veriformer.conformance_tests.run.checking_models import check_model, checked
     from veriformer.conformance_tests.run.demands import Demands
@@ -220,6 +220,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
             resume=record,
             asked=asked or RunOptions.asked,
             keeps_interrupted=True,
+            tells_at_once=has_bar(),
         )
 
         def report_of(source: str) -> Report:

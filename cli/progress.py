@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The columns of a terminal in which a bar and the name of a law would be cut to a few characters.
 _NARROW = 70
+# A sentence, with the statement of a law in it.
+_LONGEST = 600
 
 
 @contextmanager
@@ -24,8 +26,7 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None
     # The output of operations is captured meanwhile; the bar must not be captured with it.
     stream = sys.stderr
     console = _console(stream, color=color)
-    # A dumb terminal cannot take a line back.
-    if not stream.isatty() or console.is_dumb_terminal:
+    if not has_bar():
         yield lambda progress: say(progress, stream)
         return
     from rich.progress import Progress
@@ -40,8 +41,15 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None
             bar.update(task, implementation=plain(progress.implementation), visible=True)
             if progress.forecast:
                 console.print(_sentence(progress), markup=False, highlight=False)
+            if progress.found:
+                console.print(f"✗ {plain(progress.found, _LONGEST)}\n", style="red", markup=False, highlight=False)
 
         yield show
+
+
+def has_bar() -> bool:
+    """Return whether stderr shows a bar: it is a terminal, and one that can take a line back."""
+    return sys.stderr.isatty() and not _console(sys.stderr, color=True).is_dumb_terminal
 
 
 def _console(stream: TextIO, *, color: bool) -> Console:

@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from ctypes import string_at
 from dataclasses import dataclass
 from os import chdir, getcwd
 from typing import Any
@@ -17,6 +18,8 @@ from typing import Any
 from numpy import geterr, seterr
 
 _MOST_NAMES = 5
+# The bytes of a Mersenne Twister: 624 numbers and a position, of 32 bits each.
+_MERSENNE_TWISTER = 625 * 4
 # In the system's encoding: decoding them twice for each call took longer than most calls.
 _VARIABLES: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
 
@@ -102,8 +105,12 @@ def _generators() -> Iterator[_Generator]:
 
 
 def _numpy_state(module: Any) -> int:
-    _, keys, *position = module.get_state()
-    return hash((keys.tobytes(), *position))
+    # `get_state` makes 624 objects of the state's numbers, which takes longer than many a call; their bytes lie in one
+    # piece. Other generators than the usual one may be set as the global one.
+    generator = module.get_bit_generator()
+    if type(generator).__name__ == "MT19937":
+        return hash(string_at(generator.ctypes.state_address, _MERSENNE_TWISTER))
+    return hash(repr(module.get_state(legacy=False)))
 
 
 def _state() -> State:

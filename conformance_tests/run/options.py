@@ -27,7 +27,8 @@ class RunOptions:
     `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
     many calls may be made in order to find a smaller case, None for the usual number. `asked` is what the user says of
     the implementation from outside. With `keeps_interrupted` an interrupt ends the run with a report on what was tried
-    until then, rather than with KeyboardInterrupt.
+    until then, rather than with KeyboardInterrupt. With `tells_at_once` the progress has a sentence as soon as a law is
+    violated, which takes calls of its own.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -44,6 +45,7 @@ class RunOptions:
     resume: Path | str | RecordFile | None = None
     asked: Asked = NOTHING_ASKED
     keeps_interrupted: bool = False
+    tells_at_once: bool = False
 
     def show(self, progress: Progress) -> None:
         """Report the progress of the run, if requested."""

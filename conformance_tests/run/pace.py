@@ -44,6 +44,8 @@ class Progress:
 
     `done` and `total` count the laws that are tried, not those about what is not declared.
     `forecast` is the expected time of a long run in words; it is reported once, and otherwise empty.
+    `found` is what the first violated law of an operation shows, in a sentence: once for each operation that breaks
+    one, where `RunOptions.tells_at_once` asks for it, and otherwise empty.
     """
 
     implementation: str
@@ -51,6 +53,7 @@ class Progress:
     done: int
     total: int
     forecast: str = ""
+    found: str = ""
 
 
 @dataclass(frozen=True)

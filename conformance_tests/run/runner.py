@@ -28,6 +28,7 @@ from veriformer.conformance_tests.refusals.known import KnownRefusals
 from veriformer.conformance_tests.refusals.reporting import described_once, unsaid, with_refusals, without_refusals
 from veriformer.conformance_tests.run.applicability import declared, not_declared, not_offered
 from veriformer.conformance_tests.run.conventions_by_laws import judged_under_others
+from veriformer.conformance_tests.run.first_violation import first_violation
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.ordering import most_revealing_first
 from veriformer.conformance_tests.run.pace import Pace, Progress
@@ -73,6 +74,8 @@ class Run:
         self.settled: set[str] = set()
         self._printed: dict[str, str] = {}
         self._said: set[str] = set()
+        # Operations whose first violation was told.
+        self._told: set[str] = set()
         self.survival = Survival(implementation)
 
     def report(self) -> Report:
@@ -168,7 +171,7 @@ class Run:
                 continue
             with captured(self.implementation):
                 work = Work(is_spent=self.pace.is_spent)
-                found = diagnose(profile, its, self._limits(profile, self.selection.seed), work)
+                found = diagnose(profile, its, self.limits(profile), work)
             if found is not None:
                 yield found
 
@@ -227,6 +230,15 @@ class Run:
         """Return whether a law fails, or cannot be judged, unexpectedly."""
         return is_broken(result) and self.options.expected_failures.reason(self.implementation.name, result) is None
 
+    def tell_first_violation(self, result: LawResult, stands: Progress) -> None:
+        """Report what the first violated law of an operation shows, where the options ask for it."""
+        operation = result.law.operation.name
+        if not self.options.tells_at_once or operation in self._told or not self.is_violation(result):
+            return
+        if found := first_violation(self, result):
+            self._told.add(operation)
+            self.options.show(replace(stands, found=found))
+
     def _results(self, chosen: list[Law]) -> Iterator[LawResult]:
         """Yield the results of the resumed run, then those of the other laws as they are tried."""
         known = [self.record.results[law.id] for law in chosen if law.id in self.record.results]
@@ -267,7 +279,7 @@ class Run:
 
     def refusing(self, profile: Profile) -> Profile:
         """Return the profile, set up to explore at the first exception what the operation refuses."""
-        limits = self._limits(profile, self.selection.seed)
+        limits = self.limits(profile)
         profile.subject.refusals = KnownRefusals(profile.subject, limits, profile.fixed.refusals)
         return profile
 
@@ -283,7 +295,7 @@ class Run:
         examples = self.selection.examples_of(law.statement.operation.name, law.statement.claim.key)
         if law.statement.operation.is_black_box:
             examples = affordable(law.space, self.implementation.black_box, examples)
-        limits = replace(self._limits(profile, seed), turn=turns()[law.id])
+        limits = replace(self.limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         search.is_spent = self.pace.is_spent
         search.most_tried = self.options.most_tried or search.most_tried
@@ -336,7 +348,8 @@ class Run:
             cut_short=search.cut_short,
         )
 
-    def _limits(self, profile: Profile, seed: int) -> Limits:
+    def limits(self, profile: Profile, seed: int | None = None) -> Limits:
+        """Return the limits of the cases of an operation; without `seed` under that of the run."""
         subject = profile.subject
         return Limits(
             operation=subject.operation.name,
@@ -351,7 +364,7 @@ class Run:
             bias_excludes_mask=profile.refuses_bias_beside_mask,
             pool=self.selection.pool,
             reach=self.selection.reach,
-            seed=seed,
+            seed=self.selection.seed if seed is None else seed,
             fixed=profile.fixed.choices,
         )
 
@@ -379,5 +392,7 @@ def try_here(run: Run, laws: list[Law], total: int) -> Iterator[LawResult]:
         stands = Progress(run.implementation.name, law.id, done, total)
         run.options.show(stands)
         run.pace.tell(run.implementation, laws[number:], run.options, stands)
-        yield run.try_in_run(law)
+        result = run.try_in_run(law)
+        run.tell_first_violation(result, stands)
+        yield result
         done += 1

@@ -119,3 +119,14 @@ def test_what_a_slow_run_will_take_is_written_once_and_past_what_is_captured(
         show(Progress("mine[/].py", "softmax.shape", 3, 10, forecast="about 4 minutes: a call takes 0.8 s"))
     assert stream.getvalue().count("mine[/].py will take about 4 minutes: a call takes 0.8 s") == 1
     assert captured.getvalue() == ""
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_a_terminal_alone_sees_the_first_violation(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with progress_bar() as show:
+        show(Progress("mine.py", "softmax.shape", 3, 10, found="softmax: softmax.shift does not hold."))
+        show(Progress("mine.py", "softmax.dtype", 4, 10))
+    assert stream.getvalue().count("✗ softmax: softmax.shift does not hold.") == stream.isatty()

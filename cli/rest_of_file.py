@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
-from veriformer.adapters.matching.classes import classes_in, is_never_recorded
+from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
@@ -51,6 +51,7 @@ def _of_classes(
     reports = _alone(source, report_of, tops, reasons) or _alone(source, report_of, parts[::-1], reasons)
     if not reports:
         raise NoOperations("; ".join([str(error), *reasons.values()]))
+    reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], reasons)
     return [replace(reports[0], notices=(*reports[0].notices, *_notices(reasons))), *reports[1:]]
 
 

@@ -3,30 +3,81 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import ModuleType
 from typing import Any
 
 Plain = bool | int | float | str
 
 # Where people keep the arguments that a model was built with.
 _HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "hp", "options", "params")
+# Below any other name, something with so many numbers and words and with nothing else is a configuration.
+_FEWEST = 3
+_INERT = (bool, int, float, str, tuple, list, dict, type)
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
 
 
-def configuration_of(found: object) -> dict[str, Plain]:
+def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
     """Return what a model states, by where it stands: "config.rope_theta", "num_heads"; empty where it states nothing.
 
-    Reading a configuration may run code of the user's, and whatever that raises is nothing that is stated.
+    `stating` are the objects that it consists of. Where these keep no configuration, it is that of the module `home`
+    which the model's code reads, if there is one. Reading a configuration may run code of the user's, and whatever that
+    raises is nothing that is stated.
     """
-    own = {name: value for name, value in _members(found).items() if _is_plain(value)}
-    for holder in _HOLDERS:
-        try:
-            held = getattr(found, holder, None)
-        except Exception:
-            continue
+    own = {name: value for one in stating for name, value in _members(one).items() if _is_plain(value)}
+    kept = [pair for one in stating for pair in _holders(one)]
+    if not any(_is_a_record(held) for _, held in kept) and isinstance(home, ModuleType):
+        kept += _read_by(home)
+    for holder, held in kept:
         own |= {f"{holder}.{name}": value for name, value in _flat(held, 1)}
     return own
+
+
+def _read_by(home: ModuleType) -> list[tuple[str, Any]]:
+    """Return the one configuration of a module that its functions read; none where there are several.
+
+    One that a function without arguments alone reads may be changed there before a model is built of it.
+    """
+    records = [(name, held) for name, held in vars(home).items() if not isinstance(held, type) and _is_a_record(held)]
+    read = set(chain.from_iterable(_names_read(one, home) for one in vars(home).values()))
+    return [pair for pair in records if pair[0] in read] if len(records) == 1 else []
+
+
+def _names_read(found: Any, home: ModuleType) -> Iterator[str]:
+    """Yield the global names that a function with parameters, or the methods of a class, read."""
+    if getattr(found, "__module__", None) != home.__name__:
+        return
+    functions = vars(found).values() if isinstance(found, type) else (found,)
+    for function in map(inspect.unwrap, filter(inspect.isfunction, functions)):
+        if function.__code__.co_argcount or function.__code__.co_kwonlyargcount:
+            yield from function.__code__.co_names
+
+
+def _holders(found: object) -> Iterator[tuple[str, Any]]:
+    """Yield what a configuration may be kept in: what is called so, and what holds nothing but plain values."""
+    for holder in _HOLDERS:
+        try:
+            yield holder, getattr(found, holder, None)
+        except Exception:
+            continue
+    for name, held in ({} if isinstance(found, Mapping) else _members(found)).items():
+        if name not in _HOLDERS and _is_a_record(held):
+            yield name, held
+
+
+def _is_a_record(held: Any) -> bool:
+    """Return whether an object holds numbers and words, and neither arrays nor parts of a model."""
+    values = [] if _is_plain(held) or (callable(held) and not isinstance(held, type)) else list(_members(held).values())
+    inert = all(isinstance(value, _INERT) or value is None or _is_function(value) for value in values)
+    return inert and sum(map(_is_plain, values)) >= _FEWEST
+
+
+def _is_function(value: Any) -> bool:
+    bare = callable(value) and not hasattr(value, "__dict__")
+    return bare or inspect.isroutine(value) or isinstance(value, property)
 
 
 def _flat(held: Any, depth: int) -> Iterator[tuple[str, Plain]]:
@@ -49,10 +100,17 @@ def _members(held: Any) -> dict[str, Any]:
 def _as_mapping(held: Any) -> Mapping[Any, Any]:
     if isinstance(held, Mapping):
         return held
+    if isinstance(held, tuple) and hasattr(held, "_asdict"):
+        return dict(held._asdict())
     if dataclasses.is_dataclass(held) and not isinstance(held, type):
         return {one.name: getattr(held, one.name, None) for one in dataclasses.fields(held)}
-    # A class that holds constants is a configuration too.
-    return dict(vars(held)) if hasattr(held, "__dict__") else {}
+    if not hasattr(held, "__dict__"):
+        return {}
+    # A class that holds constants is a configuration too, and so is an object of it that changes some of them.
+    constants = (
+        {} if isinstance(held, type) else {name: one for name, one in vars(type(held)).items() if _is_plain(one)}
+    )
+    return constants | dict(vars(held))
 
 
 def _is_plain(value: Any) -> bool:

@@ -18,19 +18,30 @@ def _each(names: str, value: Any) -> dict[str, Any]:
 
 WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
-_HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
+_HEAD_WIDTH, _HIDDEN = 6, 40
 _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
         "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
         "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension "
-        "querydim contextdim kvdim qdim crossattentiondim memorydim",
+        "querydim contextdim kvdim qdim crossattentiondim memorydim emb d residualdim modelwidth",
         WIDTH,
     ),
-    **_each("nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads", _HEADS),
-    **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups", 2),
+    **_each(
+        "nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads qheads nq", 4
+    ),
+    **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups nkv", 2),
+    **_each("numexperts nexperts experts nexpert numlocalexperts nroutedexperts", 4),
+    **_each("topk numexpertspertok expertspertoken nactive numactive nexpertspertok numselected", 2),
     **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
     **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", _HIDDEN),
+    **_each(
+        "inter intermediate intermediatedim inner dinner innersize ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
+    ),
+    **_each("numbuckets nbuckets buckets relativeattentionnumbuckets", 8),
+    **_each("maxdistance maxdist relativeattentionmaxdistance", 16),
+    **_each("layeridx layerid layerindex", 0),
+    **_each("mlpratio ffmult ffnmult expansion expansionfactor mult", 4),
     **_each("vocabsize nvocab vocab ntoken ntokens vocabularysize numembeddings v", 50),
     **_each(
         "maxlen blocksize maxseqlen seqlen contextlength nctx maxlength maxpositionembeddings t contextsize",
@@ -70,13 +81,21 @@ def guessed_arguments(build: Any, signature: Signature, required: Sequence[str])
         if value is None:
             return None
         found[name] = value
-    return {**found, **_told_apart(signature)} if found else found
+    return {**_with_one_inner(found), **_told_apart(signature)} if found else found
+
+
+def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:
+    """Return sizes where `hidden` is the width of the stream, since another one is that within a network."""
+    widths = [name for name, value in found.items() if type(value) is int and value == WIDTH]
+    inner = [name for name, value in found.items() if type(value) is int and value == _HIDDEN]
+    of_stream = [name for name in inner if _folded(name) == "hidden"] if len(inner) > 1 and not widths else []
+    return {**found, **dict.fromkeys(of_stream, WIDTH)}
 
 
 def _told_apart(signature: Signature) -> dict[str, Any]:
     """Return another head width where a class has as many heads by default: one might stand for the other."""
     defaults = {name: one.default for name, one in signature.parameters.items() if type(one.default) is int}
-    heads = [value for name, value in defaults.items() if _BY_NAME.get(_folded(name)) == _HEADS]
+    heads = [value for name, value in defaults.items() if _BY_NAME.get(_folded(name)) == size_called("heads")]
     return {
         name: value + 2
         for name, value in defaults.items()

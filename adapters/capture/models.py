@@ -138,7 +138,7 @@ def find_model(
         raise NotAModel(f"{name} has operations of its own and is checked as an implementation, not as a model")
     model = _instance(found, name, notes)
     stating = model if _is_pair(model) and isinstance(model, tuple | list) else (model,)
-    configuration = {name: value for one in stating for name, value in configuration_of(one).items()}
+    configuration = configuration_of(*stating, home=home)
     if _is_linen(model):
         model = _initialised(model, name, notes, home)
     framework = framework_of(model)

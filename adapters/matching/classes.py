@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from pathlib import Path
 
 from veriformer.adapters.matching.held import FIRST, makes_weights
@@ -12,6 +13,10 @@ from veriformer.adapters.matching.held import FIRST, makes_weights
 _NOT_RECORDED = frozenset({"tensorflow", "mlx", "tinygrad"})
 _RECORDED = frozenset({"torch", "jax", "flax", "equinox"})
 _CALLED = ("forward", "__call__", "call")
+
+
+# What is private, builds a model, or is run rather than called.
+_OF_PROGRAMS = re.compile(r"_|(build|main|test|demo|example)(_|$)")
 
 
 def classes_in(place: str) -> tuple[list[str], list[str]]:
@@ -41,6 +46,18 @@ def _with_parameters(tree: ast.Module) -> list[str]:
     used = {name for one in functions for name in _names_in(one) if name != one.name}
     public = [one for one in functions if not one.name.startswith("_") and one.name not in used]
     return [one.name for one in reversed(public) if one.args.args and one.args.args[0].arg in FIRST]
+
+
+def functions_beside(place: str) -> list[str]:
+    """Return the public functions with parameters of a file that nothing else in it uses, outside of what is run."""
+    try:
+        tree = ast.parse(Path(place).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    parts = [one for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef)]
+    used = {name for one in parts for name in _names_in(one) if name != one.name}
+    functions = [one for one in parts if isinstance(one, ast.FunctionDef) and (one.args.args or one.args.kwonlyargs)]
+    return [one.name for one in functions if not _OF_PROGRAMS.match(one.name) and one.name not in used]
 
 
 def is_never_recorded(place: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from veriformer.adapters.matching.names import words_of
@@ -72,11 +72,28 @@ def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
     """Return whether documentation says that True, or 1, in a mask hides; None where it says nothing, or not plainly.
 
     It is what stands after True or 1 behind the parameter's name: "mask: True = hide", "pad: 1 for real tokens". Where
-    that says nothing, it is the converse of what stands after False or 0.
+    that says nothing, it is the converse of what stands after False or 0. What the class of a method says counts where
+    the method says nothing.
     """
-    documented = inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
     names = "|".join(re.escape(one) for one in _parameters(function))
-    parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(]|\s+(?:is|are|likewise)\b)", documented) if names else []
+    found = (_hidden_by(text, names, parameter) for text in _documented(function) if names)
+    return next((one for one in found if one is not None), None)
+
+
+def _documented(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the documentation of a function, then that of the class whose method, or whose object, it is."""
+    if inspect.isroutine(function):
+        yield inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
+    owner = getattr(function, "__self__", None if inspect.isroutine(function) else function)
+    if owner is not None and not inspect.ismodule(owner):
+        kind = type(owner)
+        for one in (*(getattr(kind, name, None) for name in ("forward", "__call__", "call")), kind):
+            # Not that of a framework's own class, which speaks of another's parameters.
+            yield (one.__doc__ or "") if one is not None else ""
+
+
+def _hidden_by(documented: str, names: str, parameter: str) -> bool | None:
+    parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(]|\s+(?:is|are|likewise)\b)", documented)
     said = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == parameter]
     of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text)}
     of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text)}

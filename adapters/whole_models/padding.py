@@ -8,11 +8,12 @@ under the opposite reading, where nothing else is visible.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.matching.texts import says_hidden
 from veriformer.adapters.whole_models.arguments import Place, is_of_flags, parameters_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
@@ -38,13 +39,25 @@ _LENGTHS = re.compile(r"(^|_)(len|lens|length|lengths|sizes?|count|counts|n|num)
 class Padding:
     """An argument of a model that says which tokens are padding, of shape (B, L), (B, 1, L) or (B, 1, 1, L).
 
-    Of the kind LENGTHS it has shape (B,), the number of tokens in front that are none.
+    Of the kind LENGTHS it has shape (B,), the number of tokens in front that are none. `notice` says where the model
+    takes it otherwise than its documentation does.
     """
 
     name: str
     kind: str
     rank: int
     true_is_real: bool
+    notice: str = ""
+
+    def as_documented(self, *, hides: bool) -> Padding:
+        """Return the argument as documentation says that it is, with a notice where the model took it otherwise."""
+        if self.true_is_real is not hides:
+            return self
+        true = "padding" if hides else "no padding"
+        said = (
+            f"{self.name} is handed over as its documentation says, so that True is {true}; the model hides the others"
+        )
+        return replace(self, true_is_real=not hides, notice=said)
 
     def argument(self, sequences: Sequences, real: Array) -> Any:
         """Return the argument for tokens of which `real` (B, L) are no padding."""
@@ -136,13 +149,15 @@ def _has_effect(padding: Padding, sequences: Sequences, inputs: Array) -> bool:
 
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:
     """Return how an argument is to be read; None where no reading decides."""
-    usual = None
+    usual, hidden = None, says_hidden(sequences.stage.called, name)
     for rank, kind in product((2, 3, 4), ("bool", "int", "float", "additive")):
         readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
         judged = [_decided(readings, sequences, inputs) for inputs in drawn]
         if judged[0] is not None and judged[0] == judged[1]:
             if judged[0] in readings:
-                return readings[readings.index(judged[0])]
+                # What its documentation says is what its users hand over, and a law shows where that hides nothing.
+                found = readings[readings.index(judged[0])]
+                return found if hidden is None or kind == "additive" else found.as_documented(hides=hidden)
             usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
     return usual if usual is not None and _STANDARD.search(name) else None
 

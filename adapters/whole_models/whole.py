@@ -80,7 +80,11 @@ class WholeModel:
             dtypes=(stage.dtype,),
             black_box=replace(box, properties=properties, parameters=names),
             limitations=_limitations(features.padding),
-            notices=(*sequences.notices, *_idle(segments_without_effect(sequences, draw, longest))),
+            notices=(
+                *sequences.notices,
+                *_of_padding(features.padding),
+                *_idle(segments_without_effect(sequences, draw, longest)),
+            ),
         )
 
     def _padding(
@@ -126,6 +130,10 @@ def _grows_with_length(sequences: Sequences, draw: Callable[[int, int], Array]) 
         for length in (_SHORT, 2 * _SHORT)
     ]
     return bool(widths[0] != widths[1])
+
+
+def _of_padding(padding: Padding | PaddingToken | None) -> tuple[str, ...]:
+    return (padding.notice,) if isinstance(padding, Padding) and padding.notice else ()
 
 
 def _limitations(padding: Padding | PaddingToken | None) -> tuple[str, ...]:

@@ -124,10 +124,18 @@ def _is_cap(stated: object, found: float | str) -> bool:
     return isinstance(found, str) and found.startswith(_CAP) and _is_near(stated, float(found.removeprefix(_CAP)))
 
 
+def _scalars(one: Layered) -> list[float | str]:
+    """Return the number by whose root the logits are divided."""
+    reading = one.attention
+    if reading is None or reading.setting is None:
+        return []
+    return [(reading.setting.scale or reading.heads.query.shape[-1] ** -0.5) ** -2]
+
+
 _CAP = "the cap "
 _STATED = (
     Stated(
-        re.compile(r"^(rope_theta|rope_base|rotary_base|rotary_emb_base|rope_freq_base|theta)$"),
+        re.compile(r"^(rope_theta|global_rope_theta|rope_base|rotary_base|rotary_emb_base|rope_freq_base|theta)$"),
         "self_attention",
         "rotary",
         _bases,
@@ -137,7 +145,7 @@ _STATED = (
         re.compile(r"theta|base|rope|rotary|freq|wave|period", re.IGNORECASE),
     ),
     Stated(
-        re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon)$"),
+        re.compile(r"^(layer_?norm_eps|layer_?norm_epsilon|rms_norm_eps|rms_eps|norm_eps|norm_epsilon|ln_eps)$"),
         "",
         "norm",
         _eps,
@@ -155,7 +163,7 @@ _STATED = (
         "ffn_activation_arg_ignored",
     ),
     Stated(
-        re.compile(r"^(num_attention_heads|num_heads|n_heads?|nheads?|heads)$"),
+        re.compile(r"^(num_attention_heads|num_heads|n_heads?|nheads?|heads|query_heads|num_query_heads)$"),
         "self_attention",
         "query",
         _heads,
@@ -164,7 +172,7 @@ _STATED = (
         "",
     ),
     Stated(
-        re.compile(r"^(num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads)$"),
+        re.compile(r"^(num_key_value_heads|num_kv_heads|n_kv_heads?|n_kv|kv_heads)$"),
         "self_attention",
         "key",
         _groups,
@@ -182,13 +190,23 @@ _STATED = (
         "",
     ),
     Stated(
-        re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap)$"),
+        re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap|attn_cap)$"),
         "self_attention",
         "logits",
         _caps,
         _is_cap,
         "the logits of the attention have {}",
         "",
+    ),
+    Stated(
+        re.compile(r"^query_pre_attn_scalar$"),
+        "self_attention",
+        "logits",
+        _scalars,
+        _is_near,
+        "the logits are divided by the root of {}",
+        "",
+        re.compile(r"scal"),
     ),
 )
 
@@ -227,7 +245,10 @@ def departures_of_names(model: ModelReading) -> Iterator[Departure]:
 
 
 _PATCHES = re.compile(r"^(patch|patch_size|patch_width)$")
-_TIED = re.compile(r"^(tie_word_embeddings|tie_embeddings|tied_embeddings|tie_weights|weight_tying|tie_embedding)$")
+_TIED = re.compile(
+    r"^(weight_tying|(tied?|share)_(word_|input_output_)?(embeddings?|weights|unembedding|head|lm_head|output|softmax)"
+    r"(_weights)?)$"
+)
 _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
 
 

@@ -112,3 +112,34 @@ def test_a_function_called_model_is_none_of_a_known_input(tmp_path, run):
     _, out, _ = run("check", str(tmp_path / "mine.py"), "--tier", "quick")
     assert "not judged: model (a file has no model_inputs" in said(out)
     assert "model 0 laws" not in said(out)
+
+
+MIXTURE = """
+import torch
+from torch import nn
+
+class Network(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        return self.down(torch.relu(self.up(shifted(x))))
+
+def shifted(x):
+    return x
+
+def penalty_of_loads(router_logits, num_experts, top_k=2):
+    return num_experts * router_logits.softmax(-1).mean(0).square().sum()
+
+def main(arguments):
+    print(arguments)
+"""
+
+
+def test_functions_beside_classes_are_named(tmp_path, run):
+    (tmp_path / "mine.py").write_text(MIXTURE)
+    status, out, _ = run("check", str(tmp_path / "mine.py"))
+    assert (status, "mine.py:Network holds" in out) == (0, True)
+    assert "not judged: penalty_of_loads" in said(out)
+    assert "not judged: main" not in said(out) and "not judged: shifted" not in said(out)

@@ -13,6 +13,7 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 torch = pytest.importorskip("torch")
 
 padded = load_file(str(Path(__file__).with_name("strangers") / "padded.py"))[0]
+documented = load_file(str(Path(__file__).with_name("strangers") / "documented_padding.py"))[0]
 TOKENS = torch.tensor([[5, 9, 2, 7, 3, 8], [4, 6, 2, 1, 1, 1]])
 
 
@@ -59,3 +60,13 @@ def test_positions_of_another_number_are_not_judged_by_their_padding() -> None:
 def test_a_single_sequence_with_padding_is_read() -> None:
     report = check_model(padded.OneSequence(), (TOKENS[1],))
     assert statuses(report)["model.padding.removed"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"), (("Encoder", True), ("TheOtherWay", False), ("Undocumented", True), ("ByMethod", True))
+)
+def test_a_mask_is_handed_over_as_documentation_says(name: str, holds: bool) -> None:
+    report = check_model(getattr(documented, name)(), (torch.randn(2, 6, documented.WIDTH),))
+    assert statuses(report)["model.padding.content"] == ("passed" if holds else "failed")
+    said = "pad_mask is handed over as its documentation says, so that True is padding; the model hides the others"
+    assert (said in report.notices) is not holds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 from veriformer.adapters.capture.captured import recorded_pass
@@ -45,6 +45,13 @@ def test_what_is_stated_and_done_is_said(stated: ModuleType) -> None:
         ("rope_theta", 500000.0, "config.rope_theta is 500000, and the model turns with the base 10000"),
         ("rms_norm_eps", 1e-5, "config.rms_norm_eps is 1e-05, and the norms add 1e-06"),
         ("hidden_act", "gelu", "config.hidden_act is gelu, and the activation is silu"),
+        (
+            "query_pre_attn_scalar",
+            24,
+            "config.query_pre_attn_scalar is 24, and the logits are divided by the root of 12",
+        ),
+        ("tie_word_embeddings", True, "config.tie_word_embeddings is True, and the unembedding is not tied"),
+        ("share_unembedding", True, "config.share_unembedding is True, and the unembedding is not tied"),
         ("num_attention_heads", 6, "config.num_attention_heads is 6, and the queries are cut into 4 heads"),
     ),
 )
@@ -83,3 +90,60 @@ def test_a_record_keeps_it(stated: ModuleType, tmp_path: Path) -> None:
     trace = recorded_pass(find_model(stated.Configured(), "model"), seed=0).trace
     write_trace(trace, tmp_path / "model.trace")
     assert read_trace(tmp_path / "model.trace").configuration == trace.configuration
+
+
+class Constants:
+    rope_base, n_layers, name = 10000.0, 2, "small"
+
+
+class Named(NamedTuple):
+    rope_base: float = 10000.0
+    n_layers: int = 2
+    name: str = "small"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    (Constants, Constants(), Named(), {"rope_base": 10000.0, "n_layers": 2, "name": "small"}),
+    ids=("class", "object", "named tuple", "dictionary"),
+)
+def test_a_configuration_may_have_any_name(kept: Any) -> None:
+    stated = configuration_of(SimpleNamespace(c=kept, weight=torch.zeros(2)))
+    assert stated == {"c.rope_base": 10000.0, "c.n_layers": 2, "c.name": "small"}
+
+
+def test_parts_of_a_model_are_no_configuration() -> None:
+    linear = SimpleNamespace(rows=2, columns=3, bias=True, weight=torch.zeros(2, 3))
+    assert configuration_of(SimpleNamespace(first=linear, second=torch.nn.Linear(2, 2))) == {}
+
+
+HOME = """
+SETTINGS = {"rope_base": 500000.0, "n_heads": 4, "layers": 2}
+class Model:
+    def __call__(self, tokens):
+        return SETTINGS["n_heads"]
+def build():
+    return Model()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "states"),
+    (
+        (HOME, True),
+        # Read where a model is built, it may be changed before.
+        (
+            HOME.replace('return SETTINGS["n_heads"]', "return 0").replace(
+                "return Model()", "return SETTINGS and Model()"
+            ),
+            False,
+        ),
+        (HOME + 'OTHER = {"rope_base": 10000.0, "n_heads": 4, "layers": 2}\n', False),
+    ),
+    ids=("read by the model", "read where it is built", "two of them"),
+)
+def test_a_configuration_of_the_module_is_that_which_the_model_reads(source: str, states: bool) -> None:
+    home = ModuleType("home")
+    exec(source, vars(home))
+    stated = configuration_of(vars(home)["Model"](), home=home)
+    assert stated.get("SETTINGS.rope_base") == (500000.0 if states else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 from torch import nn
 from veriformer.adapters.capture.captured import capture_model
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments
 from veriformer.adapters.capture.models import find_model, framework_of, load_model
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel
 
@@ -283,3 +285,16 @@ def test_a_module_without_a_forward_method(file):
     module = NoForward()
     module.forward = module.inner.forward
     assert capture_model(module, seed=0).outputs
+
+
+def test_hidden_is_the_width_of_vectors_beside_an_inner_one():
+    def experts(hidden, inter, num_experts, top_k): ...
+
+    def network(dim, hidden): ...
+
+    def guessed(build):
+        parameters = signature(build)
+        return guessed_arguments(build, parameters, list(parameters.parameters))
+
+    assert guessed(experts) == {"hidden": 24, "inter": 40, "num_experts": 4, "top_k": 2}
+    assert guessed(network) == {"dim": 24, "hidden": 40}

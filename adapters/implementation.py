@@ -74,6 +74,7 @@ class Implementation(Declarations):
     `not_judged`: its public functions that are no operation, each with the reason.
     `judged_alone`: its functions and classes that are to be checked by their own names.
     `rearranged_with`: the arguments with which a call of an operation is one of its function with other samples.
+    `one_by_one`: the operations whose functions are called for each sample of a call by itself.
     `is_declared`: whether it says itself that it has the interface's form, as a file does by naming its framework.
     `asked`: what the user says of it from outside.
     `stopwatch`: times the calls that laws and probes make.
@@ -91,6 +92,7 @@ class Implementation(Declarations):
     not_judged: Mapping[str, str] = field(default_factory=dict)
     judged_alone: tuple[str, ...] = ()
     rearranged_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    one_by_one: tuple[str, ...] = ()
     is_declared: bool = True
     asked: Asked = field(default=NOTHING_ASKED, repr=False)
     residence: Residence | None = field(default=None, repr=False, compare=False)
@@ -112,6 +114,10 @@ class Implementation(Declarations):
         """Return whether a call with these arguments reaches the operation's function with other samples."""
         forward = self.derived.get(operation, operation)
         return not set(self.rearranged_with.get(forward, ())).isdisjoint(arguments)
+
+    def is_one_by_one(self, operation: str) -> bool:
+        """Return whether a call of the operation is one of its function for each sample."""
+        return self.derived.get(operation, operation) in self.one_by_one
 
     def promises_dtype(self, operation: str) -> bool:
         """Return whether results are to have the dtype of the arguments, as the interface has it.

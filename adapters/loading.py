@@ -19,7 +19,7 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.matching.adopting import adopt
-from veriformer.adapters.matching.forms import rearranged_in
+from veriformer.adapters.matching.forms import one_by_one_in, rearranged_in
 from veriformer.adapters.modules import load_module, object_in
 from veriformer.adapters.notices import notices
 from veriformer.adapters.siblings import SiblingImports
@@ -105,6 +105,7 @@ def _implementation(
         not_judged=adopted.others,
         judged_alone=adopted.alone,
         rearranged_with=rearranged_in(adopted.operations),
+        one_by_one=one_by_one_in(adopted.operations),
         is_declared=not isinstance(found, ModuleType) or names_framework,
         asked=asked,
         **vars(limited),

@@ -89,6 +89,7 @@ def described(implementation: Implementation) -> dict[str, Any]:
         "not_judged": dict(implementation.not_judged),
         "judged_alone": implementation.judged_alone,
         "rearranged_with": {name: list(those) for name, those in implementation.rearranged_with.items()},
+        "one_by_one": implementation.one_by_one,
         "is_declared": implementation.is_declared,
     }
 
@@ -145,6 +146,7 @@ def _implementation(description: dict[str, Any], target: str) -> Implementation:
             visible(str(name)): tuple(visible(str(one)) for one in those)
             for name, those in description["rearranged_with"].items()
         },
+        one_by_one=tuple(str(name) for name in description["one_by_one"]),
         is_declared=bool(description["is_declared"]),
         **vars(declarations.read_declarations(found, target, framework)),
     )

@@ -5,7 +5,7 @@ With the size that a function has by default, short sequences would be one part,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from veriformer.adapters.matching.forms import KEY_LENGTH, QUERY_LENGTH, Form, Source
@@ -37,18 +37,38 @@ def forms(form: Form, found: Taken) -> list[Form]:
     few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
     if is_small:
         return [form, few]
-    sizes = {name: _fixed for name, spelling in named.items() if spelling not in _NUMBERS.split()}
-    fixed = [_with(form, sizes, f"is {_LARGEST}")] if len(sizes) == len(named) else []
+    fixed = [] if set(named.values()) & set(_NUMBERS.split()) else [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
+
+
+def _smaller(found: Taken, names: Iterable[str]) -> dict[str, int]:
+    """Return sizes of parts, of which one is smaller than another where it is so by default: `_LARGEST`, or half of it.
+
+    Parts of queries and keys that are equally large would not show which of them a limit is counted in.
+    """
+    largest = max((one for one in map(found.defaults.get, names) if isinstance(one, int)), default=0)
+    sizes = {name: found.defaults.get(name) for name in names}
+    return {
+        name: _LARGEST // 2 if isinstance(size, int) and size < largest else _LARGEST for name, size in sizes.items()
+    }
+
+
+def _fixed(form: Form, sizes: Mapping[str, int]) -> Form:
+    words = " and ".join(f"`{name}` is {size}" for name, size in sizes.items())
+    sources = {name: _always(size) for name, size in sizes.items()}
+    return replace(form, sources={**form.sources, **sources}, words=(*form.words, words))
+
+
+def _always(size: int) -> Source:
+    def source(_: Arguments) -> int:
+        return size
+
+    return source
 
 
 def _with(form: Form, sources: Mapping[str, Source], words: str) -> Form:
     said = f"{' and '.join(f'`{name}`' for name in sources)} {words}"
     return replace(form, sources={**form.sources, **sources}, words=(*form.words, said))
-
-
-def _fixed(_: Arguments) -> int:
-    return _LARGEST
 
 
 def _number(length: int) -> int:

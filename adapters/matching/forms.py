@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Layout
+from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Layout, is_for_each_sample
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
@@ -146,6 +146,12 @@ def rearranged_in(operations: Mapping[str, Callable[..., Any]]) -> dict[str, tup
     """Return the operations whose functions are called with other samples, and the arguments with which they are."""
     adopted = {name: one for name, one in operations.items() if isinstance(one, Adopted)}
     return {name: names for name, one in adopted.items() if (names := one.form.rearranged_with)}
+
+
+def one_by_one_in(operations: Mapping[str, Callable[..., Any]]) -> tuple[str, ...]:
+    """Return the operations whose functions are called for each sample by itself."""
+    adopted = {name: one for name, one in operations.items() if isinstance(one, Adopted)}
+    return tuple(name for name, one in adopted.items() if is_for_each_sample(one.form.layout))
 
 
 def _signature(form: Form) -> inspect.Signature:

@@ -82,8 +82,9 @@ def _one_by_one(layout: OneByOne) -> Callable[[Gradients, Arguments], list[Any]]
         found: list[Sequence[Any]] = []
 
         def kept(given: Arguments) -> Any:
-            found.append(inner(given))
-            return found[-1][0]
+            found.append([layout.back(one) for one in inner(given)])
+            # What the layout makes of a result is of no use here.
+            return given[layout.names[0]]
 
         layout.call(kept, arguments)
         outer = shape_of(arguments[layout.names[0]])[: layout.axes]

@@ -31,7 +31,7 @@ ATTENTION = {
 """The arrays with samples, heads, lengths and widths that each attention takes."""
 # What attention adds or hides, which has the axes of the logits.
 _OF_LOGITS = ("mask", "bias")
-_EXCHANGED = (0, 2, 1, 3)
+_EXCHANGED, _LENGTHS_FIRST = (0, 2, 1, 3), (1, 0, 2)
 
 
 class Layout(Protocol):
@@ -58,6 +58,8 @@ class Around:
     rearranged_with: ClassVar[tuple[str, ...]] = ()
     # The keywords with which no gradients are taken.
     without_gradients: ClassVar[frozenset[str]] = frozenset()
+    # Whether a call of the interface may be one of the function for each sample.
+    for_each_sample: ClassVar[bool] = False
 
     @property
     def words(self) -> str:
@@ -82,6 +84,18 @@ class OfLengths(Around):
         if queries > keys or (self.equal and queries != keys):
             wanted = "as many queries as keys" if self.equal else "no more queries than keys"
             raise ValueError(f"the function takes {wanted}: there are {queries} and {keys}")
+        return self.layout.call(inner, arguments)
+
+
+@dataclass(frozen=True)
+class OfOneWidth(Around):
+    """A layout of attention whose values are as wide as its keys: those of width one may answer without sense."""
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the result; ValueError for another width of values."""
+        width, of_values = (shape_of(arguments[name])[-1] for name in ("query", "value"))
+        if width != of_values:
+            raise ValueError(f"the function takes values as wide as keys: the widths are {of_values} and {width}")
         return self.layout.call(inner, arguments)
 
 
@@ -120,24 +134,31 @@ class Changed:
 
 @dataclass(frozen=True)
 class OneByOne:
-    """A call for each sample, or for each sample and head."""
+    """A call for each sample, or for each sample and head; of a sample lengths may come before heads."""
 
     words: str
     rank: int
     names: tuple[str, ...]
     axes: int
+    lengths_first: bool = False
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the results of all calls as one array."""
         outer = shape_of(arguments[self.names[0]])[: self.axes]
-        results = [inner(self._at(arguments, place)) for place in _places(outer)]
+        results = [self.back(inner(self._at(arguments, place))) for place in _places(outer)]
         return reshaped(stacked(results), (*outer, *shape_of(results[0])))
+
+    def back(self, result: Any) -> Any:
+        """Return a result, or a gradient, of one call with heads before lengths."""
+        is_turned = self.lengths_first and len(shape_of(result)) == self.rank
+        return transposed(result, _LENGTHS_FIRST) if is_turned else result
 
     def _at(self, arguments: Arguments, place: tuple[int, ...]) -> dict[str, Any]:
         found = dict(arguments)
         for name in (*self.names, *_OF_LOGITS):
             if name in found and name in self.names:
-                found[name] = _indexed(found[name], place)
+                of_one = _indexed(found[name], place)
+                found[name] = transposed(of_one, _LENGTHS_FIRST) if self.lengths_first else of_one
             elif name in found:
                 found[name] = _of_place(found[name], place)
         return found
@@ -163,6 +184,13 @@ class OneQuery(Around):
         query = arguments["query"]
         rows = [part_of(query, (slice(None), slice(None), slice(row, row + 1))) for row in range(shape_of(query)[2])]
         return joined([self.layout.call(of_one, {**arguments, "query": row}) for row in rows], 2)
+
+
+def is_for_each_sample(layout: Layout) -> bool:
+    """Return whether a call of the interface may be one of the function for each of its samples."""
+    if isinstance(layout, Around):
+        return layout.for_each_sample or is_for_each_sample(layout.layout)
+    return isinstance(layout, OneByOne)
 
 
 def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:
@@ -233,6 +261,7 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
             _merged_logits,
         ),
         OneByOne("(H, L, D), without samples", 3, names, 1),
+        OneByOne("(L, H, D), without samples", 3, names, 1, lengths_first=True),
         OneByOne("(L, D), one head", 2, names, 2),
         Changed("(B, L, H·D)", 3, names, _flattened, _unflattened),
         Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),

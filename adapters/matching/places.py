@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
@@ -19,6 +19,8 @@ FARTHEST = 20_000
 @dataclass(frozen=True)
 class SampleBySample(Around):
     """A layout in which each sample has a call of its own where each has positions of its own."""
+
+    for_each_sample: ClassVar[bool] = True
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return what the function returns, for all samples."""
@@ -46,6 +48,7 @@ def _one_by_one(of_one: Callable[[Any, Any], Any], x: Any, positions: Any) -> An
 class ByPlace(Around):
     """A layout in which each row of x is moved to the place of its position, and back afterwards."""
 
+    for_each_sample: ClassVar[bool] = True
     framework: ArrayFramework
 
     @property

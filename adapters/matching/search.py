@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,16 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, FlatTokens, Layout, OfLengths, of_heads, of_vectors
+from veriformer.adapters.matching.layouts import (
+    ATTENTION,
+    AsItIs,
+    FlatTokens,
+    Layout,
+    OfLengths,
+    OfOneWidth,
+    of_heads,
+    of_vectors,
+)
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
 from veriformer.adapters.matching.probes import (
@@ -26,7 +36,13 @@ from veriformer.adapters.matching.probes import (
 )
 from veriformer.adapters.matching.sources import Taken, needs_heads, taken, with_axes_of_heads, with_matrices_turned
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
-from veriformer.adapters.matching.texts import says_causal, says_power_of_two, says_three_axes
+from veriformer.adapters.matching.texts import (
+    says_causal,
+    says_more_than_a_lookup,
+    says_power_of_two,
+    says_three_axes,
+    source_of,
+)
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
@@ -102,6 +118,8 @@ def form_of(
         return None, needs(name, unknown)
     if own is not None and own.only_exact:
         return None, own.only_exact
+    if best is not None and operation == "token_embedding" and not said and says_more_than_a_lookup(function):
+        return None, f"it does more to the rows than {operation} does"
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe), ""
     if best is not None:
@@ -165,6 +183,10 @@ def _probe(operation: str, sizes: dict[str, int], form: Form, own: Sublayer | No
         # Without a context of its own, an attention attends to what asks.
         return probe.with_argument("context", probe.arguments["x"])
     return probe
+
+
+_FEW_QUERIES, _MANY_KEYS = 2, 13
+_AS_MANY = "as many keys as queries, since with others its results are wrong"
 
 
 def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iterator[tuple[Form, dict[str, int]]]:
@@ -294,7 +316,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = masks.with_visibility(trials, form, found, probe)
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
-    form = _of_its_lengths(trials, form, probe)
+    form = _of_its_lengths(trials, form, found, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
     said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
@@ -333,13 +355,18 @@ def _is_for_powers_of_two(trials: Trials, form: Form, found: Taken, probe: Probe
     return result is None or not other.is_answered_by(result)
 
 
-def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
+def _of_its_lengths(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     """Return the form that refuses the lengths of queries and keys that the function does not take.
 
     One that is always causal and looks from the end is not made for queries before the first key: NaN says so.
     """
     if form.operation not in ATTENTION:
         return form
+    is_limited = f"{form.operation}.unequal_lengths" in form.limitations
+    if _is_wrong_with_more_keys(trials, form, probe) and (is_limited or not _reads_keys(trials, found)):
+        form = masks.limited_to_equal_lengths(replace(form, words=(*form.words, _AS_MANY)))
+    if f"{form.operation}.value_width" in form.limitations and "value" in probe.arguments:
+        form = replace(form, layout=OfOneWidth(form.layout))
     if f"{form.operation}.unequal_lengths" in form.limitations:
         return replace(form, layout=OfLengths(form.layout, equal=True))
     if not form.fixed_values.get(f"{form.operation}.is_causal"):
@@ -351,6 +378,27 @@ def _of_its_lengths(trials: Trials, form: Form, probe: Probe) -> Form:
         return form
     limitations = (*form.limitations, f"{form.operation}.more_queries_than_keys")
     return replace(form, layout=OfLengths(form.layout, equal=False), limitations=limitations)
+
+
+def _is_wrong_with_more_keys(trials: Trials, form: Form, probe: Probe) -> bool:
+    """Return whether a function is right with many keys for as many queries, and not with as many keys for few."""
+    causal = {"is_causal": True} if form.fixed_values.get(f"{form.operation}.is_causal") else {}
+    few, many = (
+        probe_of(form.operation, {**masks.lengths_of(probe), "L": queries, "S": _MANY_KEYS}, **causal)
+        for queries in (_FEW_QUERIES, _MANY_KEYS)
+    )
+    of_few = trials.result(form, few)
+    if of_few is None or few.is_answered_by(of_few):
+        return False
+    of_many = trials.result(form, many)
+    return of_many is not None and many.is_answered_by(of_many)
+
+
+def _reads_keys(trials: Trials, found: Taken) -> bool:
+    """Return whether a function asks for the number of keys itself, so that it is meant to take any."""
+    keys = "|".join(re.escape(name) for name, role in found.roles.items() if role == "key")
+    asked = rf"\b({keys})\s*\.\s*(shape|size)\b|\blen\(\s*({keys})\b"
+    return not keys or bool(re.search(asked, source_of(trials.function) or ""))
 
 
 def _with_positions_of_samples(trials: Trials, form: Form, probe: Probe) -> Form:

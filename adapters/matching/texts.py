@@ -38,6 +38,7 @@ _COUNTS_OWN = re.compile(
 _ENDS_AT_OWN = re.compile(r"\b([itq]) ?- ?[\w`]+ ?\+ ?1\W*(?:\.\.+|…|to|through|,|\W)\s*\1\b", re.I)
 # Not behind the dots of "i - 3 ... i".
 _ENDS = re.compile(r"(?<=[^.][.;])\s+")
+_MORE_THAN_ROWS = re.compile(r"\bpos(ition(s|al)?)?\b|sqrt|√|\bscal(e|ed|es|ing)\b|\bnorm", re.I)
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
@@ -149,6 +150,11 @@ def says_window_ends_at_own(function: Callable[..., Any]) -> bool:
 def says_power_of_two(function: Callable[..., Any]) -> bool:
     """Return whether the documentation of a function says that the number of heads is a power of two."""
     return bool(re.search(r"powers?[ -]of[ -](two|2)\b", inspect.getdoc(function) or "", re.IGNORECASE))
+
+
+def says_more_than_a_lookup(function: Callable[..., Any]) -> bool:
+    """Return whether documentation says that rows of a table are scaled, or that positions are added to them."""
+    return bool(_MORE_THAN_ROWS.search(inspect.getdoc(function) or ""))
 
 
 def says_three_axes(function: Callable[..., Any]) -> bool:

@@ -14,6 +14,8 @@ from veriformer.conformance_tests.drawing.regimes import Regime
 # A call costs as much again, in a law's own arithmetic, where it works on about so many numbers.
 _NUMBERS = 2**15
 _MOST_SAMPLES = 256
+# Where each sample is a call of its own, a batch is as dear as so many calls.
+_FEW = 16
 _FEW_SAMPLES = (1, 2, 3)
 
 
@@ -62,14 +64,14 @@ class TakenOut:
 AnyCase = Case | TakenOut | RareCase
 
 
-def batched(case: Case, others: Iterable[Case]) -> Case:
+def batched(case: Case, others: Iterable[Case], *, few: bool = False) -> Case:
     """Return a case with as many samples as one call carries at little cost, in the regimes of the others too. A case
     that is not filled with numbers, or too large for more samples, stays as it is; so does a single sample, because
-    some mistakes occur only with a batch of one.
+    some mistakes occur only with a batch of one. A call carries `few` where each sample is a call of its own.
     """
     if not isinstance(case, BatchableCase) or case.batch == 1:
         return case
-    samples = min(_MOST_SAMPLES, _NUMBERS // max(case.numbers, 1))
+    samples = min(_FEW if few else _MOST_SAMPLES, _NUMBERS // max(case.numbers, 1))
     if samples <= case.batch:
         return case
     alike = [other for other in others if isinstance(other, BatchableCase) and _alike(case, other)]

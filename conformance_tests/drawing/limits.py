@@ -27,7 +27,8 @@ class Limits:
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
     `reach` limits the cost of cases drawn on purpose: 0 in a quick run, 2 in a thorough one. `architectures` are the
     implementation's for an operation on whole models, `black_box` describes the inputs of its `model`; `fixed` are the
-    choices that the operation does not offer; without `left_padding` padding is on the right.
+    choices that the operation does not offer; without `left_padding` padding is on the right. Calls carry few samples
+    where each is one call `one_by_one`.
     """
 
     operation: str
@@ -46,6 +47,7 @@ class Limits:
     turn: int | None = None
     fixed: FixedChoices = field(default_factory=FixedChoices)
     reach: int = 0
+    one_by_one: bool = False
 
     @property
     def places(self) -> tuple[int, ...]:

@@ -366,6 +366,7 @@ class Run:
             reach=self.selection.reach,
             seed=self.selection.seed if seed is None else seed,
             fixed=profile.fixed.choices,
+            one_by_one=self.implementation.is_one_by_one(subject.operation.name),
         )
 
     def _seed(self, law: Law) -> int:

@@ -203,7 +203,7 @@ class Search:
         if one_a_call or not self.batches or self.examples == 1:
             return sorted(drawn, key=_length)
         calls = self.batches if isinstance(drawn[0], BatchableCase) and drawn[0].is_costly else len(drawn)
-        to_try = [batched(case, drawn) for case in sorted(drawn[:calls], key=_length)]
+        to_try = [batched(case, drawn, few=self.limits.one_by_one) for case in sorted(drawn[:calls], key=_length)]
         # The same sizes with other values expose implementations that cache results by shape or by address; not the
         # smallest sizes, of which some have one result whatever the values.
         again = to_try[len(to_try) // 2]

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 DEEPEST = 12
@@ -40,7 +40,9 @@ def is_of_own_class(kind: type) -> bool:
 
 
 def is_own(node: Any) -> bool:
-    """Return whether an object is of a class of the user's, and so may hold arrays in its attributes."""
+    """Return whether an object is a namespace or of a user's class, and so may hold arrays in its attributes."""
+    if isinstance(node, SimpleNamespace):
+        return True
     package = type(node).__module__.partition(".")[0]
     return hasattr(node, "__dict__") and package not in _FOREIGN and not isinstance(node, type | ModuleType)
 
@@ -59,6 +61,32 @@ def members_of(node: Any) -> Iterator[tuple[Any, Any]]:
         yield from _closed_over(node)
     elif is_own(node):
         yield from list(vars(node).items())
+
+
+def arrays_in(root: Any, is_array: Callable[[Any], bool]) -> dict[str, Any]:
+    """Return the arrays of a kind in an object, by their paths; one at several paths under each."""
+    found: dict[str, Any] = {}
+
+    def walk(node: Any, path: str, above: tuple[int, ...]) -> None:
+        if is_array(node):
+            found[path] = node
+            return
+        if id(node) in above or len(above) > DEEPEST:
+            return
+        for key, member in members_of(node):
+            walk(member, f"{path}.{key}" if path else str(key), (*above, id(node)))
+
+    walk(root, "", ())
+    return found
+
+
+def by_short_paths(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arrays by their paths without what all of these begin with, such as a closure's name."""
+    pieces = [path.split(".") for path in found]
+    shared = 0
+    while len(found) > 1 and all(len(one) > shared + 1 for one in pieces) and len({one[shared] for one in pieces}) == 1:
+        shared += 1
+    return {".".join(path.split(".")[shared:]): array for path, array in found.items()}
 
 
 def _closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:

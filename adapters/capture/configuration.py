@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from itertools import chain
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 Plain = bool | int | float | str
@@ -39,21 +38,23 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
 def _read_by(home: ModuleType) -> list[tuple[str, Any]]:
     """Return the one configuration of a module that its functions read; none where there are several.
 
-    One that a function without arguments alone reads may be changed there before a model is built of it.
+    One that a function without arguments alone reads may be changed there before a model is built of it; one that is a
+    parameter's default is read.
     """
     records = [(name, held) for name, held in vars(home).items() if not isinstance(held, type) and _is_a_record(held)]
-    read = set(chain.from_iterable(_names_read(one, home) for one in vars(home).values()))
-    return [pair for pair in records if pair[0] in read] if len(records) == 1 else []
+    functions = [one for found in vars(home).values() for one in _functions_of(found, home)]
+    read = {name for one in functions for name in one.__code__.co_names if one.__code__.co_argcount}
+    by_default = [value for one in functions for value in one.__defaults__ or ()]
+    used = [pair for pair in records if pair[0] in read or any(pair[1] is value for value in by_default)]
+    return used if len(records) == 1 else []
 
 
-def _names_read(found: Any, home: ModuleType) -> Iterator[str]:
-    """Yield the global names that a function with parameters, or the methods of a class, read."""
+def _functions_of(found: Any, home: ModuleType) -> list[FunctionType]:
+    """Return a function of a module, or the methods of a class of it."""
     if getattr(found, "__module__", None) != home.__name__:
-        return
+        return []
     functions = vars(found).values() if isinstance(found, type) else (found,)
-    for function in map(inspect.unwrap, filter(inspect.isfunction, functions)):
-        if function.__code__.co_argcount or function.__code__.co_kwonlyargcount:
-            yield from function.__code__.co_names
+    return list(map(inspect.unwrap, filter(inspect.isfunction, functions)))
 
 
 def _holders(found: object) -> Iterator[tuple[str, Any]]:
@@ -70,7 +71,11 @@ def _holders(found: object) -> Iterator[tuple[str, Any]]:
 
 def _is_a_record(held: Any) -> bool:
     """Return whether an object holds numbers and words, and neither arrays nor parts of a model."""
-    values = [] if _is_plain(held) or (callable(held) and not isinstance(held, type)) else list(_members(held).values())
+    values = (
+        []
+        if _is_plain(held) or isinstance(held, ModuleType) or (callable(held) and not isinstance(held, type))
+        else list(_members(held).values())
+    )
     inert = all(isinstance(value, _INERT) or value is None or _is_function(value) for value in values)
     return inert and sum(map(_is_plain, values)) >= _FEWEST
 

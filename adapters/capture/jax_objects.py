@@ -13,12 +13,12 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from veriformer.adapters.capture.carried import (
-    DEEPEST,
     Copy,
     applied_to_parameters,
+    arrays_in,
+    by_short_paths,
     is_of_own_class,
     is_own,
-    members_of,
 )
 from veriformer.adapters.capture.numpy_models import forward_of, has_forward, imported_by
 
@@ -29,7 +29,7 @@ def is_jax_object(found: object) -> bool:
     if jax is None or isinstance(found, type | ModuleType) or _forward_of(found) is None:
         return False
     own = isinstance(found, functools.partial | FunctionType) or is_own(found)
-    return own and any(isinstance(one, jax.Array) for one in _floating(found).values())
+    return own and any(isinstance(one, jax.Array) for one in arrays_in(found, _is_array).values())
 
 
 def is_jax_class(found: object) -> bool:
@@ -41,7 +41,7 @@ def is_jax_class(found: object) -> bool:
 
 def pair_of(found: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return a function of parameters and inputs that does what an object does, and its parameters by their paths."""
-    parameters = _parameters(found)
+    parameters = by_short_paths(arrays_in(found, _is_array))
 
     def apply(parameters: Mapping[str, Any], /, *inputs: Any, **keywords: Any) -> Any:
         forward = _forward_of(_with_arrays(found, parameters))
@@ -73,33 +73,6 @@ def _is_array(node: Any) -> bool:
     return bool(jax.numpy.issubdtype(node.dtype, jax.numpy.inexact))
 
 
-def _floating(root: Any) -> dict[str, Any]:
-    """Return the arrays of floating-point numbers in an object, by their paths; one at several paths under each."""
-    found: dict[str, Any] = {}
-
-    def walk(node: Any, path: str, above: tuple[int, ...]) -> None:
-        if _is_array(node):
-            found[path] = node
-            return
-        if id(node) in above or len(above) > DEEPEST:
-            return
-        for key, member in members_of(node):
-            walk(member, f"{path}.{key}" if path else str(key), (*above, id(node)))
-
-    walk(root, "", ())
-    return found
-
-
-def _parameters(root: Any) -> dict[str, Any]:
-    """Return the arrays of a model by their paths, without what all of them begin with, such as a closure's name."""
-    found = _floating(root)
-    pieces = [path.split(".") for path in found]
-    shared = 0
-    while len(found) > 1 and all(len(one) > shared + 1 for one in pieces) and len({one[shared] for one in pieces}) == 1:
-        shared += 1
-    return {".".join(path.split(".")[shared:]): array for path, array in found.items()}
-
-
 def _with_arrays(root: Any, arrays: Mapping[str, Any]) -> Any:
     """Return a copy of an object that holds other arrays, by their paths; what holds none is shared."""
-    return Copy({id(one): arrays[path] for path, one in _parameters(root).items()}).of(root)
+    return Copy({id(one): arrays[path] for path, one in by_short_paths(arrays_in(root, _is_array)).items()}).of(root)

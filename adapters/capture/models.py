@@ -28,6 +28,7 @@ from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
+from veriformer.adapters.capture.torch_objects import is_torch_object, module_of
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel, describe
 from veriformer.adapters.files import load_file
 from veriformer.adapters.import_errors import location
@@ -142,6 +143,8 @@ def find_model(
     if _is_linen(model):
         model = _initialised(model, name, notes, home)
     framework = framework_of(model)
+    if framework in (None, "numpy") and is_torch_object(model):
+        framework, model = "torch", module_of(model)
     if framework in (None, "numpy") and is_jax_object(model) and not (model is found and _is_function(model)):
         framework, model = "jax", pair_of(model)
     if framework is None and _is_function(model) and model is not found:

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.recognition.embeddings import positions_of
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.pooling import pooled_ends
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
 
 # Fewer positions than this make no triangle that is told from other tables.
@@ -83,7 +84,8 @@ def is_triangle(array: Array, length: int) -> bool:
 def _of_padding(model: ModelReading) -> Iterator[Departure]:
     """Yield that padding is hidden from the attentions and counted in the mean over positions, or the other way."""
     attentions = _self_attentions(model)
-    pooled = model.ends[-1].input if model.ends else -1
+    ends = list(pooled_ends(model))
+    pooled = ends[-1].vectors if ends else model.ends[-1].input if model.ends else -1
     if not attentions or pooled < 0 or any(one.kind == "cross_attention" for one in model.readings):
         return
     masks = [setting.mask for _, setting in attentions]

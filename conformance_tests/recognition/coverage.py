@@ -17,7 +17,7 @@ from veriformer.conformance_tests.recognition.maps import LinearMap, Lookup
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import code_of
-from veriformer.conformance_tests.recognition.pooling import pooled_of
+from veriformer.conformance_tests.recognition.pooling import pooled_ends, pooled_of
 from veriformer.conformance_tests.recognition.similarities import similarities_of
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.sublayers import each_inside, inner_expressions
@@ -101,6 +101,11 @@ def understood_steps(model: ModelReading, departures: Sequence[Departure]) -> tu
         if pooled is not None:
             understood.update(model.flow.between(pooled.stream, one.input))
             understood.update(_read_as(model, model.reader.read(pooled.stream)))
+    for end in pooled_ends(model):
+        understood.update(model.flow.between(end.pooled.stream, end.output))
+        if end.pooled.kept is not None:
+            understood.update(model.flow.between(end.pooled.kept, end.output), _behind(model, end.pooled.kept))
+        understood.update(_read_as(model, model.reader.read(end.pooled.stream)))
     return computing, computing & understood
 
 

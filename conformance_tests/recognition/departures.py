@@ -41,6 +41,7 @@ from veriformer.conformance_tests.recognition.unused import unused_parameters
 from veriformer.conformance_tests.recognition.witness import (
     departures_of_configuration,
     departures_of_names,
+    departures_of_parallel_blocks,
     departures_of_patches,
     departures_of_shares,
     departures_of_ties,
@@ -105,6 +106,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_names(model))
     found.extend(departures_of_heads_one_by_one(model))
     found.extend(departures_of_shares(model))
+    found.extend(departures_of_parallel_blocks(model))
     found.extend(departures_of_patches(model))
     found.extend(departures_of_ties(model))
     found.extend(_of_randomness(model))

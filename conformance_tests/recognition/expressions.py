@@ -71,6 +71,12 @@ class Norm(Expression):
     given_shift: Condition | None = None
 
     @property
+    def is_direction(self) -> bool:
+        """Whether vectors are divided by their lengths, and nothing else: what has a gain is a norm."""
+        bare = self.gain is None and self.shift is None
+        return bare and self.mistake is not None and self.mistake.name == "rmsnorm_sum_of_squares"
+
+    @property
     def is_unknown(self) -> bool:
         """Whether no formula, right or wrong, was found for it."""
         return self.kind == "norm" and self.mistake is None

@@ -272,6 +272,12 @@ class ModelReading:
         same = [other for other in self.layered if other.stack == one.stack]
         return same[-1] is one or same[-1].place.result is one.place.result is not None
 
+    def is_beside_attention(self, one: Layered) -> bool:
+        """Return whether a network and an attention read the same stream and are added to it in one sum."""
+        same = (other for other in self.readings if (other.stack, other.layer) == (one.stack, one.layer))
+        total = one.place.result
+        return any(other.attention is not None and total is not None and other.place.result is total for other in same)
+
     def width_of(self, embedding: Embedding) -> int:
         """Return the width of the stream that begins so; towers and stacks may have different ones."""
         shapes = [self.flow.shape(term.value) for term in embedding.terms if term.value >= 0]

@@ -28,7 +28,7 @@ from veriformer.conformance_tests.recognition.networks import NetworkReading, br
 from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps, source_in_words
 from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
-from veriformer.conformance_tests.recognition.pooling import pooled_of, positions_read
+from veriformer.conformance_tests.recognition.pooling import PooledEnd, pooled_ends, pooled_of, positions_read
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
 from veriformer.conformance_tests.recognition.similarities import parts_of_similarities
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -68,6 +68,8 @@ def parts_of(model: ModelReading, departures: Sequence[Departure]) -> Iterator[P
         yield from _end_parts(model, map_, departures)
     if not model.ends or norm_of_result(model) is not None:
         yield from _final_norms(model, departures)
+    for end in pooled_ends(model):
+        yield _pooled_part(model, end, departures)
 
 
 def _joined_parts(model: ModelReading, departures: Sequence[Departure]) -> dict[int, list[Part]]:
@@ -221,7 +223,12 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     explained = len(one.place.sublayer.entries) + 2 * int(understood) + sum(residual)
     status = _sublayer_status(model, one, departures, understood=understood and not moved)
     conventions: dict[str, str | float | int | bool] = {} if activation is None else {"activation": activation}
-    words = [role, _activation_in_words(model.flow, network), *_beside(model, one), *_gated(model, one)]
+    words = [
+        role,
+        _activation_in_words(model.flow, network),
+        *(_BESIDE if model.is_beside_attention(one) else ()),
+        *_gated(model, one),
+    ]
     words += [MOVED] if moved else []
     total = len(one.place.sublayer.entries) + 2 + len(residual)
     return Part(one.path, role, one.layer, ", ".join(words), conventions, status, explained, total, one.first_step)
@@ -246,12 +253,7 @@ def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
     return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}{order}"
 
 
-def _beside(model: ModelReading, one: Layered) -> Iterator[str]:
-    """Yield that a network and an attention read the same stream and are added to it in one sum."""
-    same = (other for other in model.readings if (other.stack, other.layer) == (one.stack, one.layer))
-    total = one.place.result
-    if any(other.attention is not None and total is not None and other.place.result is total for other in same):
-        yield "parallel to the attention"
+_BESIDE = ("parallel to the attention",)
 
 
 def _gated(model: ModelReading, one: Layered) -> Iterator[str]:
@@ -369,6 +371,14 @@ def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
     """Return whether another map reads what one gives, so that it is no end of the model."""
     after = model.flow.descendants(one.output)
     return any(other.input in after for other in model.maps.linear if other is not one)
+
+
+def _pooled_part(model: ModelReading, end: PooledEnd, departures: Sequence[Departure]) -> Part:
+    """Return the vector that each sample becomes."""
+    place = model.flow.maker(end.output) or 0
+    departs = any(one.operation == "pooling" for one in departures)
+    status: Status = "departs" if departs else "holds"
+    return Part(model.flow.steps[place].module, "pooling", None, end.words, {}, status, 1, 1, place)
 
 
 def _final_norms(model: ModelReading, departures: Sequence[Departure]) -> Iterator[Part]:

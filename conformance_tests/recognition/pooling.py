@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +20,56 @@ _LEAST_READ = 3
 
 @dataclass(frozen=True)
 class Pooled:
-    """Which positions of a stream a value is made of, in words, and the stream's value."""
+    """Which positions of a stream a value is made of, in words, and the stream's value.
+
+    `kept` is the value of the table that says which positions count, None where all do or none says so.
+    """
 
     words: str
     stream: int
+    kept: int | None = None
+
+
+@dataclass(frozen=True)
+class PooledEnd:
+    """A result with one vector for each sample, which no map gives: `vectors` are those before their lengths go."""
+
+    output: int
+    vectors: int
+    pooled: Pooled
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        return self.pooled.words + (", divided by its length" if self.vectors != self.output else "")
+
+
+def pooled_ends(model: ModelReading) -> Iterator[PooledEnd]:
+    """Yield the results that are vectors of whole samples, as a sentence's embedding is."""
+    for output in dict.fromkeys(model.trace.outputs):
+        shape = model.flow.shape(output)
+        if len(shape) != len("BE") or shape[0] != model.batch or output in model.maps.by_output:
+            continue
+        vectors = _before_its_length(model, output)
+        pooled = _pooled(model, vectors)
+        if pooled is not None:
+            yield PooledEnd(output, vectors, pooled)
+
+
+def _before_its_length(model: ModelReading, output: int) -> int:
+    """Return the value of which a result is the direction; the result itself where its vectors have other lengths."""
+    directions = model.flow.array(output)
+    lengths, unit = np.linalg.norm(directions, axis=-1), model.flow.unit(output)
+    if directions.dtype.kind != "f" or not agree(lengths, np.ones_like(lengths), unit):
+        return output
+    distances = model.flow.ancestors(output, stop=lambda one: one in model.maps.by_output)
+    for one in sorted(distances, key=lambda one: distances[one]):
+        array = model.flow.array(one)
+        if array.shape == directions.shape and array.dtype.kind == "f" and one != output:
+            its = np.linalg.norm(array, axis=-1, keepdims=True)
+            if its.all() and not np.array_equal(array, directions) and agree(array / its, directions, unit):
+                return one
+    return output
 
 
 def pooled_of(model: ModelReading, value: int) -> Pooled | None:
@@ -77,10 +123,31 @@ def _pooled(model: ModelReading, value: int) -> Pooled | None:
         wide = array.ndim > 2 and array.shape[-1] == width and array.shape[0] == model.batch
         length = array.size // rows.size
         # A slice of the stream, whose mean is taken, says less than the stream.
-        if wide and array.dtype.kind == "f" and longest < length <= _MOST_POSITIONS:
-            words = next(_ways(array.reshape(model.batch, -1, width), rows), "")
-            longest, found = (length, Pooled(words, one)) if words else (longest, found)
+        # What was hidden in it before its mean was taken is not the stream yet.
+        is_masked = found is not None and found.kept is not None and length == longest
+        if wide and array.dtype.kind == "f" and (longest < length <= _MOST_POSITIONS or is_masked):
+            stream = array.reshape(model.batch, -1, width)
+            words, kept = next(_ways(stream, rows), ""), None
+            if not words:
+                kept = _kept_in_mean(model, stream, rows, distances)
+                words = "" if kept is None else "the mean over the positions that are kept"
+            longest, found = (length, Pooled(words, one, kept)) if words else (longest, found)
     return found
+
+
+def _kept_in_mean(model: ModelReading, stream: Array, rows: Array, values: Iterable[int]) -> int | None:
+    """Return the table of zeros and ones that says over which positions a mean is taken; None where there is none."""
+    for one in values:
+        table = model.flow.array(one)
+        # A table may have axes of size 1 beside samples and positions.
+        if table.size != stream.shape[0] * stream.shape[1] or not np.isin(table, (0, 1)).all():
+            continue
+        weights = table.reshape(stream.shape[:2]).astype(float)
+        if weights.any(axis=1).all() and agree(
+            rows, np.einsum("bl,ble->be", weights, stream) / weights.sum(1)[:, None]
+        ):
+            return one
+    return None
 
 
 def _ways(stream: Array, rows: Array) -> Iterator[str]:

@@ -174,7 +174,7 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
         else:
             sentence = "a norm with a shift does not subtract the mean"
             yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)
-    if norm.mistake is None:
+    if norm.mistake is None or norm.is_direction:
         return
     name = norm.mistake.name
     sentence = norm.mistake.sentence or f"the norm is explained by {norm.mistake.decision} = {norm.mistake.option}"
@@ -356,8 +356,8 @@ def _is_last_without_use(place: Place, every: tuple[Place, ...]) -> bool:
 
 def summary_of(norm: Norm | None) -> str:
     """Return a norm in a few words."""
-    if norm is None:
-        return ""
+    if norm is None or norm.is_direction:
+        return "" if norm is None else "divided by its length"
     eps = f", eps {norm.eps:.3g}" if norm.eps else ""
     plus = ", gain 1 + γ" if norm.one_plus else ""
     return f"{norm.kind}{eps}{plus}"

@@ -124,6 +124,18 @@ def _is_cap(stated: object, found: float | str) -> bool:
     return isinstance(found, str) and found.startswith(_CAP) and _is_near(stated, float(found.removeprefix(_CAP)))
 
 
+def _bases_of_windows(one: Layered) -> list[float | str]:
+    return _bases(one) if _windows(one) else []
+
+
+def _turned_shares(one: Layered) -> list[float | str]:
+    """Return which part of a head is turned."""
+    rotation = one.attention.query.rotation if one.attention is not None else None
+    if rotation is None or one.attention is None or one.attention.setting is None:
+        return []
+    return [rotation.width / one.attention.heads.query.shape[-1]]
+
+
 def _scalars(one: Layered) -> list[float | str]:
     """Return the number by whose root the logits are divided."""
     reading = one.attention
@@ -154,7 +166,9 @@ _STATED = (
         "norm_eps_value_mismatch",
     ),
     Stated(
-        re.compile(r"^(hidden_act|hidden_activation|activation_function|activation|act_fn|mlp_act|ffn_activation)$"),
+        re.compile(
+            r"^(hidden_act|hidden_activation|activation_function|activation|act|act_fn|mlp_act|ffn_activation)$"
+        ),
         "feed_forward",
         "activation",
         _activations,
@@ -208,6 +222,26 @@ _STATED = (
         "",
         re.compile(r"scal"),
     ),
+    Stated(
+        re.compile(r"^(local_rope_theta|rope_local_base_freq|local_rope_base)$"),
+        "",
+        "rotary",
+        _bases_of_windows,
+        _is_near,
+        "the layers with a window turn with the base {}",
+        "rope_theta_ignored",
+        re.compile(r"local"),
+    ),
+    Stated(
+        re.compile(r"^(rotary_pct|partial_rotary_factor|rotary_fraction|rope_pct)$"),
+        "",
+        "rotary",
+        _turned_shares,
+        _is_near,
+        "the share of each head that is turned is {}",
+        "",
+        re.compile(r"rot|rope|partial"),
+    ),
 )
 
 
@@ -249,6 +283,7 @@ _TIED = re.compile(
     r"^(weight_tying|(tied?|share)_(word_|input_output_)?(embeddings?|weights|unembedding|head|lm_head|output|softmax)"
     r"(_weights)?)$"
 )
+_PARALLEL = re.compile(r"^(use_)?parallel_(residual|block|attn|blocks)$")
 _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
 
 
@@ -264,6 +299,24 @@ def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
             sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
             item = Suspicion("feed_forward", mixture.place, sentence, ())
             yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
+
+
+def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
+    """Yield networks that read the stream after the attention, or beside it, where a configuration says the other."""
+    stated = _called(model, _PARALLEL)
+    networks = [one for one in model.readings if one.is_judged and one.kind == "feed_forward" and one.layer is not None]
+    of_attention = {one.layer for one in model.readings if one.kind == "self_attention"}
+    networks = [one for one in networks if one.layer in of_attention]
+    beside = {model.is_beside_attention(one) for one in networks}
+    if not stated or len(beside) != 1:
+        return
+    (is_parallel,) = beside
+    if all(isinstance(value, bool) and value is not is_parallel for value in stated.values()):
+        name, value = next(iter(stated.items()))
+        done = "beside the attention" if is_parallel else "after the attention"
+        sentence = f"the configuration says that {name} is {value}, and the network reads the stream {done}"
+        one = networks[0]
+        yield departure(model, one.path, one.layer, one.kind, Suspicion("residual", one.first_step, sentence, ()))
 
 
 def departures_of_patches(model: ModelReading) -> Iterator[Departure]:

@@ -50,6 +50,12 @@ def test_what_is_stated_and_done_is_said(stated: ModuleType) -> None:
             24,
             "config.query_pre_attn_scalar is 24, and the logits are divided by the root of 12",
         ),
+        (
+            "use_parallel_residual",
+            True,
+            "config.use_parallel_residual is True, and the network reads the stream after the attention",
+        ),
+        ("rotary_pct", 0.5, "config.rotary_pct is 0.5, and the share of each head that is turned is 1"),
         ("tie_word_embeddings", True, "config.tie_word_embeddings is True, and the unembedding is not tied"),
         ("share_unembedding", True, "config.share_unembedding is True, and the unembedding is not tied"),
         ("num_attention_heads", 6, "config.num_attention_heads is 6, and the queries are cut into 4 heads"),
@@ -74,6 +80,7 @@ def test_a_value_that_stands_elsewhere_in_the_configuration_is_meant(stated: Mod
     assert found(stated.with_names(rope_theta=500000.0, rope_local_base_freq=10000.0)).departures == ()
     assert found(stated.with_names(hidden_act="my_own")).departures == ()
     assert found(stated.with_names(layer_norm_eps=0.0)).departures == ()
+    assert found(stated.with_names(rotary_pct=1.0, use_parallel_residual=False)).departures == ()
 
 
 def test_a_configuration_that_cannot_be_read_states_nothing() -> None:

@@ -229,7 +229,8 @@ def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: st
     ordered = {one: operations[one] for one in OPERATIONS if one in operations}
     framework = asked.framework or (found.framework if found.operations else framework_of_own)
     matches = tuple(one for one in found.matches if isinstance(operations[one.operation], Adopted))
-    others = {name: why for name, why in found.others.items() if name not in operations}
+    together = {one for its in operations.values() if isinstance(its, Adopted) for one in its.form.judged_with}
+    others = {name: why for name, why in found.others.items() if name not in operations and name not in together}
     alone = tuple(name for name in found.alone if name not in own)
     return Offer(ordered, framework, matches, others, alone, found.limitations, found.fixed_values)
 

@@ -33,6 +33,7 @@ class Form:
     `limitations`, `fixed_values`: what it does not offer, as an implementation declares it.
     `words`: what is said of it, besides its layout and its result.
     `left_out`: optional inputs that no call passes.
+    `judged_with`: the functions of its file that make what it is given.
     `last_resort`: whether it is tried only where no form before it answers.
     """
 
@@ -48,6 +49,7 @@ class Form:
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    judged_with: tuple[str, ...] = ()
     last_resort: bool = False
 
     def called(self, function: Callable[..., Any], arguments: Arguments) -> Any:

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, by_length, by_query, chunks, log_sums, losses, masks, special
+from veriformer.adapters.matching import (
+    alibi,
+    by_length,
+    by_query,
+    chunks,
+    log_sums,
+    losses,
+    masks,
+    own_tables,
+    special,
+)
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import (
     ATTENTION,
@@ -310,6 +320,8 @@ def _causal_or_not(
 def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:
     """Return the form with the mask that the function takes, and without keywords that fail."""
     form, probe = _with_those_that_answer(trials, best.form, probe)
+    if best.exact:
+        form = own_tables.with_tables_of_file(trials, form, found, probe)
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:

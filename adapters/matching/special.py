@@ -20,6 +20,8 @@ from veriformer.adapters.matching.probes import Probe, drawn_argument
 from veriformer.adapters.matching.sources import Taken
 from veriformer.spec.operations import OPERATIONS
 
+TableOf = Callable[[Arguments], "list[np.ndarray]"]
+"""The tables that a function makes for all positions up to the last of a call: one, or cosines and sines."""
 Forms = Callable[[Form, Taken, ArrayFramework], Iterator[Form]]
 MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
     "layer_norm": frozenset({"gamma", "beta", "eps"}),
@@ -200,6 +202,40 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
 
 
+def by_given_tables(form: Form, tables: TableOf, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield a form that takes tables with those of another function instead, for each number of axes that they have."""
+    names = _folded(form.sources)
+    cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
+    table = next((names[one] for one in _COMPLEX if one in names), None)
+    wanted = [name for name in (cos, sin) if name is not None] or [name for name in (table,) if name is not None]
+    # A rotation that takes positions looks them up itself.
+    looks_up = any(isinstance(one, partial) and one.func is _places_of_rows for one in form.sources.values())
+
+    def of(number: int, axes: int) -> Source:
+        def source(arguments: Arguments) -> Any:
+            made = tables(arguments)
+            if len(made) != len(wanted):
+                raise ValueError(f"the function makes {len(made)} tables, and {len(wanted)} are taken")
+            rows = made[number] if looks_up else made[number][framework.to_numpy(arguments["positions"])]
+            return _given(_with_axes(rows, axes), framework)
+
+        return source
+
+    for axes in (2, 4, 3) if table is None else (2,):
+        yield replace(form, sources={**form.sources, **{name: of(at, axes) for at, name in enumerate(wanted)}})
+
+
+def _given(table: np.ndarray, framework: ArrayFramework) -> Any:
+    """Return a table as an array of a framework, which may be of complex numbers."""
+    if table.dtype.kind != "c":
+        return framework.from_numpy(table.astype(np.float64), "float32")
+    if framework.name == "torch":
+        return sys.modules["torch"].from_numpy(table)
+    return framework.from_numpy(table.real.astype(np.float64), "float32") + 1j * framework.from_numpy(
+        table.imag.astype(np.float64), "float32"
+    )
+
+
 def _by_tables_and_places(form: Form, cos: str, sin: str, places: str, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a rotation that looks up the positions of its rows in tables of all positions."""
     for shape, axes in (("(B, L)", 2), ("(L,)", 1)):
@@ -274,6 +310,13 @@ def _with_keys(form: Form) -> Form:
     return replace(form, sources={**form.sources, key: lambda arguments: -2.0 * turned(arguments)}, turns_both=True)
 
 
+def _with_axes(table: np.ndarray, axes: int) -> np.ndarray:
+    """Return a table of positions, or of those of samples, with axes of size 1 before them."""
+    if table.ndim == 2 and axes > 2:
+        return table[(None,) * (axes - 2)]
+    return table[:, None] if table.ndim == 3 and axes == 4 else table
+
+
 def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayFramework) -> Callable[[Arguments], Any]:
     def of(arguments: Arguments) -> Any:
         width = shape_of(arguments["x"])[-1]
@@ -284,10 +327,7 @@ def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayF
             angles = np.concatenate([angles, angles], axis=-1)
         elif kind == "repeated":
             angles = np.repeat(angles, 2, axis=-1)
-        if angles.ndim == 2 and axes > 2:
-            angles = angles[(None,) * (axes - 2)]
-        elif angles.ndim == 3 and axes == 4:
-            angles = angles[:, None]
+        angles = _with_axes(angles, axes)
         return framework.from_numpy(function(angles).astype(np.float32).astype(np.float64), "float32")
 
     return of

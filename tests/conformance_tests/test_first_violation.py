@@ -60,7 +60,9 @@ def test_a_mistake_is_named_only_with_a_diagnosis() -> None:
 
 
 @pytest.mark.parametrize(
-    "operations", [{"softmax": without_the_maximum}, {"layer_norm": with_the_wrong_variance}], ids=str
+    "operations",
+    [{"softmax": without_the_maximum}, {"layer_norm": with_the_wrong_variance}],
+    ids=("softmax", "layer_norm"),
 )
 def test_the_report_is_the_same_with_and_without(operations: dict[str, Any]) -> None:
     first, second = told(operations)[1], told(operations, at_once=False)[1]

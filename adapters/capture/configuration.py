@@ -14,7 +14,6 @@ Plain = bool | int | float | str
 _HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "hp", "options", "params")
 # Below any other name, something with so many numbers and words and with nothing else is a configuration.
 _FEWEST = 3
-_INERT = (bool, int, float, str, tuple, list, dict, type)
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
 
@@ -71,13 +70,19 @@ def _holders(found: object) -> Iterator[tuple[str, Any]]:
 
 def _is_a_record(held: Any) -> bool:
     """Return whether an object holds numbers and words, and neither arrays nor parts of a model."""
-    values = (
-        []
-        if _is_plain(held) or isinstance(held, ModuleType) or (callable(held) and not isinstance(held, type))
-        else list(_members(held).values())
-    )
-    inert = all(isinstance(value, _INERT) or value is None or _is_function(value) for value in values)
-    return inert and sum(map(_is_plain, values)) >= _FEWEST
+    is_called = callable(held) and not isinstance(held, type)
+    if _is_plain(held) or is_called or isinstance(held, ModuleType):
+        return False
+    values = list(_members(held).values())
+    return all(map(_is_inert, values)) and sum(map(_is_plain, values)) >= _FEWEST
+
+
+def _is_inert(value: Any, depth: int = 0) -> bool:
+    """Return whether a member may be of a configuration: plain, a function or a class, or a container of these."""
+    if isinstance(value, list | tuple | set | dict):
+        inner = value.values() if isinstance(value, dict) else value
+        return depth < _DEEPEST and all(_is_inert(one, depth + 1) for one in inner)
+    return value is None or _is_plain(value) or isinstance(value, type) or _is_function(value)
 
 
 def _is_function(value: Any) -> bool:
@@ -112,10 +117,8 @@ def _as_mapping(held: Any) -> Mapping[Any, Any]:
     if not hasattr(held, "__dict__"):
         return {}
     # A class that holds constants is a configuration too, and so is an object of it that changes some of them.
-    constants = (
-        {} if isinstance(held, type) else {name: one for name, one in vars(type(held)).items() if _is_plain(one)}
-    )
-    return constants | dict(vars(held))
+    shared = {} if isinstance(held, type) else vars(type(held))
+    return {name: one for name, one in shared.items() if _is_plain(one)} | dict(vars(held))
 
 
 def _is_plain(value: Any) -> bool:

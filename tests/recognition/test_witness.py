@@ -121,7 +121,9 @@ def test_a_configuration_may_have_any_name(kept: Any) -> None:
 
 def test_parts_of_a_model_are_no_configuration() -> None:
     linear = SimpleNamespace(rows=2, columns=3, bias=True, weight=torch.zeros(2, 3))
-    assert configuration_of(SimpleNamespace(first=linear, second=torch.nn.Linear(2, 2))) == {}
+    several = SimpleNamespace(rows=2, columns=3, bias=True, weights=[torch.zeros(2, 3)])
+    parts = SimpleNamespace(first=linear, second=torch.nn.Linear(2, 2), third=several)
+    assert configuration_of(parts) == {}
 
 
 HOME = """

@@ -492,7 +492,10 @@ def _named_candidates(
 
 
 def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
-    for shape in image_shapes(filled.sizes.batch, shapes):
-        candidate = filled.with_arrays(f"images {shape}", filled.normal(*shape))
+    found = list(image_shapes(filled.sizes.batch, shapes))
+    # A model of Equinox usually takes one image, which is mapped over a batch outside of it.
+    batches, alone = ((f"images {one}", one) for one in found), ((f"an image {one[1:]}", one[1:]) for one in found)
+    for described, shape in chain(batches, alone):
+        candidate = filled.with_arrays(described, filled.normal(*shape))
         if candidate is not None:
             yield candidate

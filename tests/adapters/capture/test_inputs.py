@@ -237,3 +237,12 @@ def test_an_example_names_the_arguments_of_the_model():
     text = inputs_example(forward, 1)
     assert text.splitlines()[-2:] == ["  def inputs():", '      return {"tokens": ..., "flavour": ...}']
     assert inputs_example(None) == ""
+
+
+def test_an_image_may_come_without_an_axis_of_samples():
+    shapes = {"patch_proj.weight": (40, 48), "pos": (17, 40), "head.weight": (11, 40)}
+    seen = [one[0] for one in shapes_seen(shapes, lambda image: None)]
+    alone = [one for one in seen if len(one) == 3 and one[0] == 3]
+    assert (3, 16, 16) in alone
+    # Images of several samples are tried before.
+    assert max(number for number, one in enumerate(seen) if len(one) == 4) < seen.index(alone[0])

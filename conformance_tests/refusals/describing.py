@@ -32,7 +32,7 @@ def described(operation: str, survey: Survey) -> tuple[Refusal, ...]:
         except SurveyEnded:
             return ()
         if found is not None and all(_foretold(found, answer) for answer in fresh):
-            return tuple(_refusal(survey, operation, predicate, answers) for predicate in found)
+            return tuple(_refusal(survey, operation, predicate, found, answers) for predicate in found)
         answers += fresh
         refused = sum(answer.refused for answer in answers)
         if refused == len(answers):
@@ -47,8 +47,12 @@ def _foretold(found: Sequence[Predicate], answer: Answer) -> bool:
     return any(predicate.holds(answer.call) for predicate in found) is answer.refused
 
 
-def _refusal(survey: Survey, operation: str, predicate: Predicate, answers: Sequence[Answer]) -> Refusal:
-    first = next(answer for answer in answers if answer.refused and predicate.holds(answer.call))
+def _refusal(
+    survey: Survey, operation: str, predicate: Predicate, found: Sequence[Predicate], answers: Sequence[Answer]
+) -> Refusal:
+    its = [answer for answer in answers if answer.refused and predicate.holds(answer.call)]
+    # Where nothing else is refused, the exception is about this.
+    first = min(its, key=lambda answer: sum(other.holds(answer.call) for other in found))
     exception = first.sentence.removeprefix(f"{operation} ")
     return Refusal(operation, predicate, exception, survey.declares(limitation_of(predicate)))
 

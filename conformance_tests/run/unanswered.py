@@ -66,9 +66,9 @@ def _has_its_names(implementation: Implementation, operation: str) -> bool:
     return 2 * len(set(names) & set(record.positional)) >= len(names)
 
 
-def _answers(operation: str) -> tuple[str, str]:
+def _answers(operation: str) -> tuple[str, ...]:
     """Return how the reasons begin where a call was refused, or answered in a shape that the known form has not."""
-    return f"{operation} raised ", f"{operation} returned "
+    return f"{operation} raised ", f"{operation} returned ", f"{operation} refuses "
 
 
 def _said(function: str, reasons: Sequence[str]) -> str:

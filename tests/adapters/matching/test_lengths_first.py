@@ -106,3 +106,18 @@ def embed(tokens: Any, table: Any, start: int = 0) -> Any:
 def test_an_embedding_with_positions_is_no_lookup() -> None:
     report = check({"embed": embed, "softmax": shares}, tier="quick")
     assert report.not_judged["embed"] == "as token_embedding, it does more to the rows than token_embedding does"
+
+
+def of_equal_widths(query: Any, key: Any, value: Any, window_size: Any = (-1, -1)) -> Any:
+    """query, key and value (batch, length, heads, width); -1 on a side of a window is no limit."""
+    left, right = window_size
+    number, width = query.shape[1], query.shape[-1]
+    logits = np.einsum("blhd,bshd->bhls", query, key) / np.sqrt(width)
+    distances = np.arange(number)[:, None] + key.shape[1] - number - np.arange(key.shape[1])
+    logits = np.where((left >= 0) & (distances > left) | (right >= 0) & (-distances > right), -np.inf, logits)
+    return np.zeros(query.shape) + np.einsum("bhls,bshd->blhd", shares(logits), value)
+
+
+def test_what_a_function_of_another_form_refuses_is_not_held_against_it() -> None:
+    report = check({"attention": of_equal_widths}, tier="quick")
+    assert report.verdict == "conforms"

@@ -18,7 +18,7 @@ def _each(names: str, value: Any) -> dict[str, Any]:
 
 WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
-_HEAD_WIDTH, _HIDDEN = 6, 40
+_HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
 _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
@@ -28,7 +28,7 @@ _BY_NAME: Mapping[str, Any] = {
         WIDTH,
     ),
     **_each(
-        "nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads qheads nq", 4
+        "nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads qheads nq", _HEADS
     ),
     **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups nkv", 2),
     **_each("numexperts nexperts experts nexpert numlocalexperts nroutedexperts", 4),
@@ -95,7 +95,7 @@ def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:
 def _told_apart(signature: Signature) -> dict[str, Any]:
     """Return another head width where a class has as many heads by default: one might stand for the other."""
     defaults = {name: one.default for name, one in signature.parameters.items() if type(one.default) is int}
-    heads = [value for name, value in defaults.items() if _BY_NAME.get(_folded(name)) == size_called("heads")]
+    heads = [value for name, value in defaults.items() if _BY_NAME.get(_folded(name)) == _HEADS]
     return {
         name: value + 2
         for name, value in defaults.items()

@@ -494,8 +494,8 @@ def _named_candidates(
 def _image_candidates(filled: Filled, shapes: Sequence[Shape]) -> Iterator[Candidate]:
     found = list(image_shapes(filled.sizes.batch, shapes))
     # A model of Equinox usually takes one image, which is mapped over a batch outside of it.
-    batches, alone = ((f"images {one}", one) for one in found), ((f"an image {one[1:]}", one[1:]) for one in found)
-    for described, shape in chain(batches, alone):
-        candidate = filled.with_arrays(described, filled.normal(*shape))
+    for shape in (*found, *(one[1:] for one in found)):
+        words = "images" if len(shape) == len(found[0]) else "an image"
+        candidate = filled.with_arrays(f"{words} {shape}", filled.normal(*shape))
         if candidate is not None:
             yield candidate

@@ -1,7 +1,7 @@
 """Rotations that are given tables, where the same file has the function that makes them: both are judged together.
 
-A function that scales its frequencies makes other tables by design, so that wrong ones are told only of one that does
-not, and whose base can be given.
+A function that scales its frequencies makes other tables by design: only one that does not, and that takes the base, is
+held to right ones.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import numpy as np
 from veriformer.adapters.matching import special
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trying import Trials
+from veriformer.spec.operations import OPERATIONS
 
 _WIDTHS = frozenset("dim headdim d nelem dimhead rotarydim dhead headsize ropedim headdims hd width dk".split())  # noqa: SIM905
 _LENGTHS = frozenset(
     "end seqlen maxlen length n l maxseqlen maxpositionembeddings maxpos ctx contextlength seqlength maxlength "  # noqa: SIM905
     "blocksize numpositions maxpositions nctx maxsequencelength numpos".split()
 )
-_POSITIONS = frozenset("positions pos positionids tokenpositions".split())  # noqa: SIM905
-_BASES = frozenset("base theta ropetheta ropebase basetheta freqbase".split())  # noqa: SIM905
 _SCALES = re.compile(r"scal|factor|yarn|ntk|alpha|interpol|extend|original_max|smooth|partial", re.IGNORECASE)
+_RECORD = OPERATIONS["rotary_embedding"]
 _KEPT, _SHORTEST = 256, 16
 
 
@@ -58,7 +58,7 @@ def with_tables_of_file(trials: Trials, form: Form, found: Taken, probe: Probe) 
 
 
 def _makers(trials: Trials) -> Iterator[tuple[str, special.TableOf, bool, bool]]:
-    """Yield the functions beside one that make tables of a width and a length, with what is known of each."""
+    """Yield the functions of the same file that make tables of a width and a length, with what is known of each."""
     function = inspect.unwrap(trials.function)
     module = getattr(function, "__module__", None)
     for name, one in list(getattr(function, "__globals__", {}).items()):
@@ -84,8 +84,12 @@ def _roles(function: Callable[..., Any]) -> dict[str, str] | None:
     known: dict[str, str] = {}
     for one in inspect.signature(function).parameters.values():
         called = folded(one.name)
-        kinds = (("width", _WIDTHS), ("length", _LENGTHS), ("positions", _POSITIONS), ("base", _BASES))
-        role = next((kind for kind, names in kinds if called in names and kind not in known), None)
+        kinds = {
+            "width": called in _WIDTHS,
+            "length": called in _LENGTHS,
+            **{name: is_called(one.name, _RECORD.parameter(name)) for name in ("positions", "base")},
+        }
+        role = next((kind for kind, fits in kinds.items() if fits and kind not in known), None)
         if role is not None:
             known[role] = one.name
         elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):

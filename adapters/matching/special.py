@@ -160,9 +160,7 @@ def _folded(names: Iterable[str]) -> dict[str, str]:
 def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a rotation: by positions, by tables of cosines and sines, or by the place of each row."""
     form = _with_keys(form)
-    names = _folded(form.sources)
-    cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
-    table = next((names[one] for one in _COMPLEX if one in names), None)
+    cos, sin, table = _named_tables(form)
     if cos is not None and sin is not None:
         places = _named_places(found)
         if places is not None:
@@ -178,6 +176,12 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
         if places is not None:
             words = (*form.words, f"`{places}`: (B, L)")
             yield replace(form, sources={**form.sources, places: _places_of_samples}, words=words)
+
+
+def _named_tables(form: Form) -> list[str | None]:
+    """Return the parameters that are called as tables: of cosines, of sines, and of complex numbers."""
+    names = _folded(form.sources)
+    return [next((names[one] for one in those if one in names), None) for those in (_COS, _SIN, _COMPLEX)]
 
 
 def _named_places(found: Taken) -> str | None:
@@ -204,9 +208,7 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
 
 def by_given_tables(form: Form, tables: TableOf, framework: ArrayFramework) -> Iterator[Form]:
     """Yield a form that takes tables with those of another function instead, for each number of axes that they have."""
-    names = _folded(form.sources)
-    cos, sin = (next((names[one] for one in those if one in names), None) for those in (_COS, _SIN))
-    table = next((names[one] for one in _COMPLEX if one in names), None)
+    cos, sin, table = _named_tables(form)
     wanted = [name for name in (cos, sin) if name is not None] or [name for name in (table,) if name is not None]
     # A rotation that takes positions looks them up itself.
     looks_up = any(isinstance(one, partial) and one.func is _places_of_rows for one in form.sources.values())

@@ -226,7 +226,7 @@ def _part(model: ModelReading, one: Layered, departures: Sequence[Departure]) ->
     words = [
         role,
         _activation_in_words(model.flow, network),
-        *(_BESIDE if model.is_beside_attention(one) else ()),
+        *(["parallel to the attention"] if model.is_beside_attention(one) else []),
         *_gated(model, one),
     ]
     words += [MOVED] if moved else []
@@ -251,9 +251,6 @@ def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
     shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"
     order = f", one map for {' and '.join(order)}" if (order := branches_in_order(flow, network)) else ""
     return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}{order}"
-
-
-_BESIDE = ("parallel to the attention",)
 
 
 def _gated(model: ModelReading, one: Layered) -> Iterator[str]:
@@ -375,9 +372,8 @@ def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:
 
 def _pooled_part(model: ModelReading, end: PooledEnd, departures: Sequence[Departure]) -> Part:
     """Return the vector that each sample becomes."""
-    place = model.flow.maker(end.output) or 0
-    departs = any(one.operation == "pooling" for one in departures)
-    status: Status = "departs" if departs else "holds"
+    place, made = model.flow.maker(end.output) or 0, model.flow.between(end.pooled.stream, end.output)
+    status: Status = "departs" if any(one.place in made for one in departures) else "holds"
     return Part(model.flow.steps[place].module, "pooling", None, end.words, {}, status, 1, 1, place)
 
 

@@ -55,5 +55,7 @@ def test_the_vector_of_a_sample_is_understood(kept: str, words: str, unit: str) 
 
 @pytest.mark.parametrize("unit", ("", "by hand"))
 def test_padding_in_the_mean_departs(unit: str) -> None:
-    (departure,) = found("all", unit, hides=True).departures
+    recognition = found("all", unit, hides=True)
+    (departure,) = recognition.departures
+    assert [one.status for one in recognition.parts if one.role == "pooling"] == ["departs"]
     assert departure.suspects[0].name == "mean_pooling_includes_padding"

@@ -253,12 +253,12 @@ def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
             continue
         if all(not isinstance(value, str) or value.casefold() in _ACTIVATIONS for value in named.values()):
             name, value = next(iter(named.items()))
-            one = readings[0]
             done = _said(stated, found[0])
             sentence = f"the configuration says that {name} is {_shown(value)}, and {done}"
             suspects = (suspected(stated.mistake),) if stated.mistake else ()
-            item = Suspicion(stated.step, one.first_step, sentence, suspects)
-            yield departure(model, one.path, one.layer, one.kind, item)
+            for one in readings:
+                item = Suspicion(stated.step, one.first_step, sentence, suspects)
+                yield departure(model, one.path, one.layer, one.kind, item)
 
 
 # Which activation a gated network has by its name: Shazeer 2020, GLU Variants Improve Transformer, section 2.
@@ -315,8 +315,8 @@ def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
         name, value = next(iter(stated.items()))
         done = "beside the attention" if is_parallel else "after the attention"
         sentence = f"the configuration says that {name} is {value}, and the network reads the stream {done}"
-        one = networks[0]
-        yield departure(model, one.path, one.layer, one.kind, Suspicion("residual", one.first_step, sentence, ()))
+        for one in networks:
+            yield departure(model, one.path, one.layer, one.kind, Suspicion("residual", one.first_step, sentence, ()))
 
 
 def departures_of_patches(model: ModelReading) -> Iterator[Departure]:

@@ -33,7 +33,7 @@ def found(kind: Callable[[str], ModuleType]) -> Callable[..., Recognition]:
 @pytest.mark.parametrize("holder", ("hp", "config"))
 @pytest.mark.parametrize("name", ("theta", "rope_freq_base", "rope_theta"))
 def test_a_base_that_is_not_turned_with_departs(found: Callable[..., Recognition], holder: str, name: str) -> None:
-    (departure,) = found(holder, **{name: 500000.0}).departures
+    departure, *_ = found(holder, **{name: 500000.0}).departures
     said = f"the configuration says that {holder}.{name} is 500000, and the model turns with the base 10000"
     assert (departure.step, departure.sentence) == ("rotary", said)
     assert [one.name for one in departure.suspects] == ["rope_theta_ignored"]
@@ -44,7 +44,7 @@ def test_a_base_that_is_not_turned_with_departs(found: Callable[..., Recognition
 
 @pytest.mark.parametrize("other", ("vocab", "vocab_size", "max_len", "n_embd"))
 def test_another_number_that_is_the_base_by_chance_is_no_excuse(found: Callable[..., Recognition], other: str) -> None:
-    (departure,) = found("hp", 100.0, theta=500000.0, **{other: 100}).departures
+    departure, *_ = found("hp", 100.0, theta=500000.0, **{other: 100}).departures
     assert departure.sentence.endswith("hp.theta is 500000, and the model turns with the base 100")
 
 

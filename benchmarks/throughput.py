@@ -61,7 +61,7 @@ def speed(implementation: str, operations: tuple[str, ...] | None) -> Speed:
 
 def one_case_a_call(implementation: str, operations: tuple[str, ...] | None) -> Speed:
     """Check once with the same calls, each of which carries one case."""
-    with patch.object(search, "batched", lambda case, _: case):
+    with patch.object(search, "batched", lambda case, *_, **__: case):
         return speed(implementation, operations)
 
 

@@ -65,10 +65,10 @@ AnyCase = Case | TakenOut | RareCase
 
 
 def batched(case: Case, others: Iterable[Case], *, few: bool = False) -> Case:
-    """Return a case with as many samples as one call carries at little cost, in the regimes of the others too. A case
-    that is not filled with numbers, or too large for more samples, stays as it is; so does a single sample, because
-    some mistakes occur only with a batch of one. A call carries
-    `few` samples where each is a call of its own.
+    """Return a case with as many samples as one call carries at little cost, in the regimes of the others too.
+
+    A case that is not filled with numbers, or too large for more samples, stays as it is; so does a single sample,
+    because some mistakes occur only with a batch of one. `few` limits the samples where each is a call of its own.
     """
     if not isinstance(case, BatchableCase) or case.batch == 1:
         return case

@@ -300,13 +300,16 @@ def _base_of(array: Any) -> Watched | None:
 @contextmanager
 def constructors_keep_watched() -> Iterator[None]:
     """Let `np.array`, `np.asarray` and the like return watched arrays for what holds some, which they do not by
-    themselves.
+    themselves; and `np.empty` zeros, because memory may hold what an earlier pass has left there, and a write that
+    changes no number is not seen.
     """
     names = ("array", "asarray", "asanyarray", "ascontiguousarray")
-    original = {name: getattr(np, name) for name in names}
+    changed = {name: _keeping(getattr(np, name), np.array) for name in names}
+    changed |= {"empty": np.zeros, "empty_like": np.zeros_like}
+    original = {name: getattr(np, name) for name in changed}
     try:
-        for name, function in original.items():
-            setattr(np, name, _keeping(function, original["array"]))
+        for name, function in changed.items():
+            setattr(np, name, function)
         yield
     finally:
         for name, function in original.items():

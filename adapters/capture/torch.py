@@ -54,6 +54,8 @@ _ATTENTION_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 # A frame in one of these packages is the framework's, not the user's.
+# Operations that return memory as it is.
+_MEMORY_ONLY = frozenset({"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"})
 _FRAMEWORK = ("torch", "veriformer")
 
 
@@ -148,6 +150,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         operands = tuple(self.index_of(leaf) for leaf in _tensor_leaves((args, keywords)))
         returned = function(*args, **keywords)
         name = function.overloadpacket.__name__
+        if name in _MEMORY_ONLY:
+            # It may hold what an earlier pass left there, and what a pass computes must not be known by that.
+            returned.zero_()
         written = function._schema.is_mutable and not name.startswith(("empty", "detach"))
         given = {id(leaf) for leaf in _tensor_leaves((args, keywords))} if written else set()
         results = tuple(self._new(leaf, overwritten=id(leaf) in given) for leaf in _tensor_leaves(returned))
@@ -178,12 +183,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             return self._known[key]
         before = self._latest.get(id(tensor))
         present = self._array(tensor)
-        if before is not None and _equal(present, self.values[before].array):
-            # Some operations raise the version of what they return without writing anything.
+        last = self._written.get(_address(tensor))
+        untouched = before is not None and (last is None or last < before)
+        if before is not None and untouched and _equal(present, self.values[before].array):
+            # Some operations raise the version of what they return without writing anything. Content alone does not
+            # tell: memory that was given out anew may hold what an earlier pass has written there.
             self._known[key] = before
             return before
         index = self._add(tensor, Value(present, origin if before is None else "step", name, aliases))
-        last = self._written.get(_address(tensor))
         if before is not None or (last is not None and origin == "constant"):
             # Something was written into memory that this tensor shares.
             operands = tuple(one for one in (before, last) if one is not None)

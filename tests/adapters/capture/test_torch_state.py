@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from veriformer.adapters.capture import torch as torch_capture
 from veriformer.adapters.capture.captured import capture_model
 
 TOKENS = np.arange(15).reshape(3, 5)
@@ -233,3 +234,39 @@ def test_the_row_of_padding_of_a_table_is_recorded():
     tables = nn.Embedding(4, 3, padding_idx=0), nn.Embedding(4, 3)
     found = [capture_model(table, rows, seed=1).steps[0].attributes.get("padding_row") for table in tables]
     assert found == [0, None]
+
+
+def test_memory_that_an_earlier_pass_has_left_changes_no_record():
+    # An allocator gives the same memory out again, with what an earlier pass has written into it.
+    left = torch.full((2, 4), 7.0)
+
+    class Joined(nn.Module):
+        """Writes both halves into memory that holds their very numbers already."""
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            whole = torch.empty_like(x)
+            whole[:, :2] = x[:, :2]
+            whole[:, 2:] = x[:, 2:]
+            return whole * 2
+
+    recorded = [capture_model(Joined(), left, seed=1).steps]
+    memory = torch.empty_like
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(torch, "empty_like", lambda x: memory(x).copy_(x))
+        patched.setattr(torch_capture, "_MEMORY_ONLY", frozenset())
+        recorded.append(capture_model(Joined(), left, seed=1).steps)
+    for steps in recorded:
+        (last,) = (step for step in steps if step.operation == "aten.mul")
+        made = {result: step for step in steps for result in step.results}
+        assert made[last.operands[0]].operation == "written through a view"
+
+
+def test_memory_that_is_not_written_is_the_same_in_every_pass():
+    class Unwritten(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.empty(x.shape)
+
+    held = [torch.full((31, 5), torch.nan) for _ in range(8)]
+    held.clear()
+    trace = capture_model(Unwritten(), torch.ones(31, 5), seed=1)
+    assert not trace.values[trace.steps[-1].operands[1]].array.any()

@@ -29,7 +29,7 @@ ARCHITECTURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 PROPERTIES = ("causal", "permutation_equivariant", "ignored_labels")
 # The sizes that a black box has: the inputs that it takes, and what they cost.
-INPUTS = ("vocabulary_size", "d_model", "max_length", "min_length", "lowest_token", "products_per_token")
+INPUTS = ("vocabulary_size", "d_model", "max_length", "min_length", "max_batch", "lowest_token", "products_per_token")
 # Of these 0 is a value too.
 _COUNTS = ("lowest_token", "products_per_token")
 
@@ -41,13 +41,15 @@ class BlackBox:
     It takes tokens if `vocabulary_size` is given, vectors if `d_model` is; exactly one of the two is given. Tokens
     below `lowest_token` have a meaning of their own, such as padding. `products_per_token` bounds the work of its laws;
     0 if it is unknown. `parameters` are the names of those whose gradients it returns. A model that was built for
-    sequences of one length has it as `min_length` too.
+    sequences of one length has it as `min_length` too. One whose caches have a row for each sample takes at most
+    `max_batch` of them.
     """
 
     vocabulary_size: int | None = None
     d_model: int | None = None
     max_length: int | None = None
     min_length: int = 1
+    max_batch: int | None = None
     lowest_token: int = 0
     products_per_token: int = 0
     properties: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -19,6 +20,8 @@ def _each(names: str, value: Any) -> dict[str, Any]:
 WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
 _HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
+_FEW_HEADS = 2
+_KEY_HEADS = "nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads nkv"
 _BY_NAME: Mapping[str, Any] = {
     **_each(
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
@@ -30,7 +33,8 @@ _BY_NAME: Mapping[str, Any] = {
     **_each(
         "nheads numheads heads nhead h numattentionheads nheadsq numqueryheads nqheads attentionheads qheads nq", _HEADS
     ),
-    **_each("nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads groups ngroups nkv", 2),
+    **_each(_KEY_HEADS, 2),
+    **_each("groups ngroups", 2),
     **_each("numexperts nexperts experts nexpert numlocalexperts nroutedexperts", 4),
     **_each("topk numexpertspertok expertspertoken nactive numactive nexpertspertok numselected", 2),
     **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
@@ -81,7 +85,9 @@ def guessed_arguments(build: Any, signature: Signature, required: Sequence[str])
         if value is None:
             return None
         found[name] = value
-    return {**_with_one_inner(found), **_told_apart(signature)} if found else found
+    return (
+        {**_with_one_inner(found), **_told_apart(signature), **_fewer_key_heads(signature, found)} if found else found
+    )
 
 
 def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +107,21 @@ def _told_apart(signature: Signature) -> dict[str, Any]:
         for name, value in defaults.items()
         if _BY_NAME.get(_folded(name)) == _HEAD_WIDTH and value in heads
     }
+
+
+def _fewer_key_heads(signature: Signature, found: Mapping[str, Any]) -> dict[str, int]:
+    """Return half as many heads of keys as of queries where a class has as many by default, by None.
+
+    With as many of both, nothing shows which query head reads which key head.
+    """
+    defaults = {name: one.default for name, one in signature.parameters.items()}
+    sizes = {**defaults, **found}
+    heads = [value for name, value in sizes.items() if _BY_NAME.get(_folded(name)) == _HEADS and type(value) is int]
+    names = [name for name, value in defaults.items() if value is None and _folded(name) in _KEY_HEADS.split()]
+    # Of two heads both would read the one that there is.
+    return (
+        dict.fromkeys(names, heads[0] // 2) if len(heads) == 1 and heads[0] % 2 == 0 and heads[0] > _FEW_HEADS else {}
+    )
 
 
 def size_called(name: str) -> Any:
@@ -127,8 +148,8 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
     kind = _annotated(build, parameter)
     if kind is not None:
         try:
-            return kind()
-        except TypeError:
+            return kind(**_fewer_key_heads(inspect.signature(kind), {}))
+        except (TypeError, ValueError):
             pass
     return GuessedConfiguration() if folded in _CONFIGURATIONS else None
 
@@ -157,4 +178,14 @@ def _folded(name: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"random numbers ({' × '.join(map(str, value.shape))})"
-    return repr(value) if isinstance(value, int | float | bool | str) else f"{type(value).__name__}()"
+    if isinstance(value, int | float | bool | str):
+        return repr(value)
+    return f"{type(value).__name__}({', '.join(_set_otherwise(value))})"
+
+
+def _set_otherwise(value: Any) -> Iterator[str]:
+    """Yield what a configuration has another value for than by default."""
+    for one in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
+        held = getattr(value, one.name)
+        if one.default is None and type(held) is int:
+            yield f"{one.name}={held}"

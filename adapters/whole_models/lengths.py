@@ -1,4 +1,4 @@
-"""How long the sequences are that a model takes, and how few of them are worth the time."""
+"""How long the sequences are that a model takes, how many it takes in a call, and what is worth the time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.whole_models.sequence import Sequences
+from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 LONGEST = 512
 # A call of so many multiplications takes about a second.
@@ -42,15 +42,39 @@ def longest_that_runs(sequences: Sequences) -> int:
     return fits
 
 
-def _runs(sequences: Sequences, length: int) -> bool:
+def most_samples(sequences: Sequences, most: int) -> int | None:
+    """Return how many samples a model takes in a call, where it takes fewer than `most`; None where it takes these."""
+    own = _recorded(sequences)
+    if sequences.axes[0] is None or sequences.stage.framework.compiles_per_shape or len(own) >= most:
+        return None
+    takes = (batch for batch in range(most, len(own), -1) if _answered(sequences, _of_samples(own, batch)) is not None)
+    found = next(takes, len(own))
+    return None if found == most else found
+
+
+def _of_samples(own: Array, batch: int) -> Array:
+    return np.resize(own, (batch, *own.shape[1:]))
+
+
+def _recorded(sequences: Sequences) -> Array:
+    """Return the sequence of the recorded pass, its samples first."""
     own = sequences.as_numpy(sequences.recorded)
-    own = own.swapaxes(0, 1) if sequences.axes == (1, 0) else own if sequences.axes[0] is not None else own[None]
-    repeated = np.resize(own[:1].swapaxes(0, 1), (length, 1, *own.shape[2:])).swapaxes(0, 1)
+    return own.swapaxes(0, 1) if sequences.axes == (1, 0) else own if sequences.axes[0] is not None else own[None]
+
+
+def _answered(sequences: Sequences, given: Array) -> Array | None:
+    """Return the result of a call; None where it raises, or not all of it is finite."""
     try:
-        result = sequences.as_numpy(sequences.outputs(sequences.as_framework(repeated)))
+        result = sequences.as_numpy(sequences.outputs(sequences.as_framework(given)))
     except Exception:
-        return False
-    return bool(np.isfinite(result).all()) and result.shape[1] == length
+        return None
+    return result if np.isfinite(result).all() else None
+
+
+def _runs(sequences: Sequences, length: int) -> bool:
+    own = _recorded(sequences)
+    result = _answered(sequences, np.resize(own[:1].swapaxes(0, 1), (length, 1, *own.shape[2:])).swapaxes(0, 1))
+    return result is not None and result.shape[1] == length
 
 
 def _declared(model: Any) -> Iterator[int]:

@@ -116,12 +116,8 @@ class TorchStage(Stage):
 
     def differentiated(self, result: Callable[[], Any], cotangent: Any) -> list[Any]:
         """Go back with autograd, from a pass that records."""
-        self._recording = True
-        try:
-            with torch.enable_grad():
-                value = (result() * cotangent).sum()
-        finally:
-            self._recording = False
+        with self._recorded():
+            value = (result() * cotangent).sum()
         if not value.requires_grad:
             raise NotDifferentiable("nothing leads from the result to a parameter: the model is made for inference")
         self._kept_free.update(_rows_of_padding(value.grad_fn, self._learned))
@@ -130,14 +126,23 @@ class TorchStage(Stage):
     def differentiated_by_input(self, result: Callable[[Any], Any], inputs: Any, cotangent: Any) -> Any:
         """Go back with autograd, to a leaf that holds the inputs."""
         leaf = inputs.detach().clone().requires_grad_()
+        with self._recorded():
+            # What is done to the leaf in place is done to a copy of it.
+            value = (result(leaf * 1.0) * cotangent).sum()
+        return torch.autograd.grad(value, leaf, allow_unused=True)[0] if value.requires_grad else None
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Let autograd record a pass; what an earlier one has written into a cache is a constant of it."""
+        for buffer in self.model.buffers():
+            if buffer.grad_fn is not None and not buffer._is_view():
+                buffer.detach_()
         self._recording = True
         try:
             with torch.enable_grad():
-                # What is done to the leaf in place is done to a copy of it.
-                value = (result(leaf * 1.0) * cotangent).sum()
+                yield
         finally:
             self._recording = False
-        return torch.autograd.grad(value, leaf, allow_unused=True)[0] if value.requires_grad else None
 
     def held(self, place: int) -> torch.Tensor:
         """Return a learned parameter."""

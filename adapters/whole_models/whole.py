@@ -14,7 +14,7 @@ from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.whole_models.caching import caching_of
 from veriformer.adapters.whole_models.gradients import gradients_of
-from veriformer.adapters.whole_models.lengths import longest_that_runs
+from veriformer.adapters.whole_models.lengths import longest_that_runs, most_samples
 from veriformer.adapters.whole_models.losses import loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
 from veriformer.adapters.whole_models.outputs import named_arrays
@@ -27,6 +27,8 @@ from veriformer.adapters.whole_models.wrapping import NotRepeatable
 # The first tokens are often special: padding, beginning, end, unknown, mask.
 _SPECIAL = 5
 _SHORT = 3
+# No law is put to more samples in a call.
+_MOST_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,11 @@ def inputs_of(sequences: Sequences) -> dict[str, Any]:
     """Return what a `BlackBox` says of the inputs of a model that is called on sequences."""
     stage = sequences.stage
     longest = longest_that_runs(sequences)
-    common = {"products_per_token": stage.size, "max_length": longest}
+    common = {
+        "products_per_token": stage.size,
+        "max_length": longest,
+        "max_batch": most_samples(sequences, _MOST_SAMPLES),
+    }
     if sequences.is_fixed:
         common["min_length"] = longest
     recorded = sequences.as_numpy(sequences.recorded)

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
-from veriformer.conformance_tests.core.text import counted, first_few, plain
+from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.ranking import most_telling_first
-from veriformer.conformance_tests.reports.unjudged import unjudged
+from veriformer.conformance_tests.reports.unjudged import by_reason, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, title, violation
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
@@ -157,9 +157,9 @@ def _summary(judged: Judged, options: Options) -> Lines:
         f"not declared: {', '.join(absent)}" if absent else "",
     ]
     lines = _entry(label, "; ".join(filter(None, said)), options)
-    for result in results:
-        if result.status == "error":
-            lines += _entry("", f"{result.law.id} could not be judged: {plain(result.reason)}", options, "yellow")
+    for group in by_reason(result for result in results if result.status == "error"):
+        laws = joined([result.law.id for result in group])
+        lines += _entry("", f"{laws} could not be judged: {plain(group[0].reason)}", options, "yellow")
     return lines
 
 

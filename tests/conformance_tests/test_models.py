@@ -308,6 +308,7 @@ def test_a_model_of_which_nothing_is_said_is_not_called() -> None:
         ({"model_inputs": {"width": 4}}, "set it to a mapping with vocabulary_size"),
         ({"model_inputs": {"d_model": 4, "size": 2}}, "model_inputs has 'size'; known are vocabulary_size"),
         ({"model_inputs": {"d_model": 0}}, r"model_inputs\['d_model'\] is 0; set it to a positive integer"),
+        ({"model_inputs": {"d_model": 4, "max_batch": 0}}, r"model_inputs\['max_batch'\] is 0; set it to a positive"),
         ({"model_inputs": {"d_model": 4, "min_length": 9, "max_length": 8}}, "min_length 9 and max_length 8"),
         ({"model_inputs": {"d_model": 4}, "model_properties": ("casual",)}, "has 'casual'; known are causal"),
     ),

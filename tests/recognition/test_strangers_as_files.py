@@ -64,6 +64,21 @@ def test_a_model_of_one_length_is_called_with_sequences_of_that_length() -> None
     }  # fmt: skip
 
 
+def test_a_model_with_a_cache_for_so_many_samples_is_called_with_no_more() -> None:
+    pytest.importorskip("torch")
+    with found_in("torch_cache_in_rows.py:Attention") as (session, found):
+        assert not found.departures
+        (whole,) = session.wrapped([WholeModel(causal=True)])
+        assert whole.implementation is not None, whole.reason
+        box = whole.implementation.black_box
+        assert box is not None
+        assert (box.max_batch, box.max_length) == (4, 24)
+        report = laws_tried(whole.implementation, 0)
+    statuses = {one.law.claim.key: one.status for one in report.results}
+    assert "error" not in statuses.values()
+    assert {key for key, status in statuses.items() if status == "passed"} >= {"batch.independence", "cache.parts"}
+
+
 @pytest.mark.parametrize(
     "target",
     (

@@ -99,7 +99,8 @@ def long_cases(space: BoxSpace, limits: Limits) -> list[BoxCase]:
         return []
     # Two calls of one sample.
     length = max(min(box.max_length, _PRODUCTS_OF_A_LAW // (2 * box.products_per_token)), box.min_length)
-    batch = max(space.least_batch, min(_LONG_BATCH, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token)))
+    most = min(_LONG_BATCH, _PRODUCTS_OF_A_LAW // (2 * length * box.products_per_token))
+    batch = max(space.least_batch, min(most, box.max_batch or most))
     padded = space.padding == "always"
     case = BoxCase(
         batch,
@@ -142,7 +143,7 @@ def box_cases(space: BoxSpace, limits: Limits) -> choices.Choice[BoxCase]:
     padded = choices.sampled_from(paddings if "padding_mask" in limits.features else (False,))
     return choices.builds(
         lambda size, with_padding, dtype, seed: BoxCase(
-            max(size[0], space.least_batch),
+            max(min(size[0], box.max_batch or size[0]), space.least_batch),
             min(max(size[1], space.least_length, 2 if with_padding else 1, box.min_length), longest),
             box.vocabulary_size or 0,
             box.d_model or 0,

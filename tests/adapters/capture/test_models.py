@@ -298,3 +298,36 @@ def test_hidden_is_the_width_of_vectors_beside_an_inner_one():
 
     assert guessed(experts) == {"hidden": 24, "inter": 40, "num_experts": 4, "top_k": 2}
     assert guessed(network) == {"dim": 24, "hidden": 40}
+
+
+@pytest.mark.parametrize(
+    ("heads", "key_heads", "made"),
+    ((8, None, 4), (2, None, None), (6, 3, 3), (5, None, None)),
+)
+def test_a_configuration_with_as_many_key_heads_by_default_gets_fewer(tmp_path, heads, key_heads, made):
+    (tmp_path / "mine.py").write_text(
+        f"""
+from dataclasses import dataclass
+from typing import Optional
+from torch import nn
+
+@dataclass
+class Settings:
+    dim: int = 48
+    n_heads: int = {heads}
+    n_kv_heads: Optional[int] = {key_heads}
+
+class Attention(nn.Module):
+    def __init__(self, settings: Settings):
+        super().__init__()
+        self.made = settings.n_kv_heads
+
+    def forward(self, x): ...
+"""
+    )
+    model = load_model(f"{tmp_path}/mine.py:Attention")
+    assert model.found.made == made
+    said = f"settings = Settings({f'n_kv_heads={made}' if key_heads != made else ''})"
+    assert model.notes == (
+        f"Attention was built with {said}, since no sizes were handed over; a function build() in its file has others",
+    )

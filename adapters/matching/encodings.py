@@ -44,29 +44,31 @@ KINDS = (
 _OF_HIDDEN = (HIDDEN, KINDS[-1].words)
 
 
-def by_name(parameter: str, hides: bool | None) -> Sequence[Encoding]:
+def by_name(parameter: str, hides: bool | None, *, boolean: bool = False) -> Sequence[Encoding]:
     """Return the kinds of masks, the one first that a parameter's name says: what is called padding is hidden.
 
-    Values decide; the name does where a wrong function makes them alike. `hides`: see `encodings`.
+    Values decide; the name does where a wrong function makes them alike. `hides`, `boolean`: see `encodings`.
     """
-    kinds = _said(hides)
+    kinds = _said(hides, boolean)
     return sorted(kinds, key=lambda one: not one.words.startswith(HIDDEN)) if "pad" in parameter.lower() else kinds
 
 
-def encodings(hides: bool | None) -> list[Encoding]:
+def encodings(hides: bool | None, *, boolean: bool = False) -> list[Encoding]:
     """Return the kinds of masks, as they are given and then whole: with all axes of the logits.
 
-    Where documentation says whether what is True `hides`, the opposite is a mistake.
+    Where documentation says whether what is True `hides`, the opposite is a mistake. A function that asks
+    whether a mask is `boolean` means that by truth values, not by 1 and 0.
     """
-    kinds = _said(hides)
+    kinds = _said(hides, boolean)
     return [*kinds, *(Encoding(one.words, _of_whole(one)) for one in kinds)]
 
 
-def _said(hides: bool | None) -> Sequence[Encoding]:
+def _said(hides: bool | None, boolean: bool) -> Sequence[Encoding]:
     """Return the kinds of masks that documentation does not contradict, with what it says in their words."""
+    kinds = [one for one in KINDS if not boolean or not one.words.startswith("1 ")]
     if hides is None:
-        return KINDS
-    kept = [one for one in KINDS if one.words != ADDED and (one.words in _OF_HIDDEN) == hides]
+        return kinds
+    kept = [one for one in kinds if one.words != ADDED and (one.words in _OF_HIDDEN) == hides]
     return [replace(one, words=f"{one.words}, as documented") for one in kept]
 
 

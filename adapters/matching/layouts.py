@@ -127,9 +127,8 @@ class Changed:
         changed = {name: self.into(arguments[name]) for name in self.names}
         of_logits = {name: self.logits(arguments[name], arguments) for name in _OF_LOGITS if name in arguments}
         shape = shape_of(arguments[self.names[0]])
-        return self.back(
-            inner({**arguments, "num_heads": shape[min(1, len(shape) - 1)], **changed, **of_logits}), shape
-        )
+        heads = {"num_heads": shape[min(1, len(shape) - 1)]}
+        return self.back(inner({**heads, **arguments, **changed, **of_logits}), shape)
 
 
 @dataclass(frozen=True)
@@ -270,6 +269,19 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         Changed("(B, L, H, D), its result (B, L, H·D)", 4, names, _exchanged, _unflattened),
         OneQuery(AsItIs(), "(B, H, D), one query", 3),
         OneQuery(OneByOne("", 3, names, 1), "(H, D), one query, without samples", 2),
+    ]
+
+
+def of_streams(names: tuple[str, ...]) -> list[Layout]:
+    """Return the layouts of sequences of vectors, which have no axis of heads, the commonest first."""
+
+    def samples_second(array: Any) -> Any:
+        return transposed(array, (1, 0, 2))
+
+    return [
+        AsItIs(),
+        Changed("(L, B, E)", 3, names, samples_second, lambda array, _: samples_second(array)),
+        OneByOne("(L, E), without samples", 2, names, 1),
     ]
 
 

@@ -16,7 +16,7 @@ from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, One
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.probes import SIZES, Probe, is_near, probe_of, probe_with
 from veriformer.adapters.matching.sources import Taken
-from veriformer.adapters.matching.texts import says_hidden
+from veriformer.adapters.matching.texts import asks_for_booleans, says_hidden, says_numbers_added
 from veriformer.adapters.matching.trying import Trials
 
 # PyTorch's own attention is called so, and takes a boolean mask as well as one that is added.
@@ -78,7 +78,11 @@ def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
 def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     masking = [name for name, role in found.roles.items() if role == "mask"]
     form = _with_mask(trials, form, masking[0], probe) if masking else form
-    return form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+    form = form if "mask" in form.features else _with_smaller_mask(trials, form, found, probe)
+    if "mask" in form.features or not masking or says_hidden(trials.function, masking[0]) is None:
+        return form
+    # A mask that is read the other way round is as unlike as can be, and documentation says how it is meant.
+    return _with_mask(trials, form, masking[0], probe, least=-1.0)
 
 
 def of_equal_lengths(form: Form, probe: Probe) -> Probe:
@@ -94,10 +98,33 @@ def limited_to_equal_lengths(form: Form) -> Form:
     return form if limitation in form.limitations else replace(form, limitations=(*form.limitations, limitation))
 
 
+def with_numbers(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form whose mask is given numbers too, where documentation or source says that they are added.
+
+    Whether they are added to the right logits is then the laws' matter.
+    """
+    masking = [name for name, role in found.roles.items() if role == "mask"]
+    is_read = "mask" in form.features and not isinstance(form.layout, by_query.ByQuery | padding_beside.PaddingBeside)
+    if not masking or not is_read or "bias" in form.features or not says_numbers_added(trials.function, masking[0]):
+        return form
+    of_mask = form.sources[masking[0]]
+
+    def source(arguments: Any) -> Any:
+        bias, mask = arguments.get("bias"), arguments.get("mask")
+        if bias is None:
+            return of_mask(arguments)
+        if mask is not None:
+            raise ValueError("a mask and a bias are one argument of it")
+        return bias
+
+    one = form.with_source(masking[0], source, "bias", "numbers in it are added")
+    query, key = (np.shape(probe.arguments[name]) for name in ("query", "key"))
+    numbers = np.random.default_rng(_SEED).standard_normal((*query[:-1], key[-2]))
+    return form if trials.result(one, probe.with_argument("bias", numbers)) is None else one
+
+
 def not_given(form: Form, found: Taken) -> list[str]:
     """Return the parameters for masks that no call gives a mask, since it answers to none of the known forms."""
-    if form.operation not in ATTENTION:
-        return []
     masking = [name for name, role in found.roles.items() if role == "mask" and name not in found.needed]
     return [name for name in masking if form.sources.get(name) is found.sources[name]]
 
@@ -113,11 +140,15 @@ def lengths_of(probe: Probe) -> dict[str, int]:
     return {"B": query[0], "H": query[1], "G": key[1], "L": query[2], "S": key[2], "D": query[3], "Dv": value[3]}
 
 
-def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe) -> Form:
-    """Return the form with a mask that has the axes of the logits; the form itself where none is understood."""
+def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe, least: float = 0.0) -> Form:
+    """Return the form with a mask that has the axes of the logits; the form itself where none is understood.
+
+    The likeness of one that is not right is above the `least`.
+    """
     masked = _masked(probe)
-    best, likest = form, 0.0
-    for encoding in encodings(says_hidden(trials.function, parameter)):
+    best, likest = form, least
+    asks = asks_for_booleans(trials.function, parameter)
+    for encoding in encodings(says_hidden(trials.function, parameter), boolean=asks):
         one = _encoded(form, parameter, encoding.of, encoding.words)
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
@@ -154,8 +185,9 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
 
 def _smaller_masks(trials: Trials, form: Form, found: Taken, *, by_position: bool) -> Iterator[Form]:
     for parameter in [name for name, role in found.roles.items() if role == "mask"][:1]:
+        asks = asks_for_booleans(trials.function, parameter)
         for shape, axes in by_query.MASKS.items():
-            for encoding in by_name(parameter, says_hidden(trials.function, parameter)):
+            for encoding in by_name(parameter, says_hidden(trials.function, parameter), boolean=asks):
                 one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
                 yield replace(one, layout=by_query.ByQuery(form.layout, axes, by_position=by_position))
 

@@ -28,6 +28,7 @@ from veriformer.adapters.matching.names import (
 )
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.search import Found, form_of
+from veriformer.adapters.matching.sources import has_weights_apart
 from veriformer.adapters.matching.sublayers import sublayer_of
 from veriformer.adapters.matching.texts import repeats_key_heads
 from veriformer.spec.operations import OPERATIONS
@@ -326,7 +327,7 @@ def _differences(operation: str, missing: Sequence[str], takings: Sequence[Takin
 
 
 def is_of_another_interface(function: Callable[..., Any], operation: str) -> bool:
-    """Return whether a function of an operation's name has fewer arguments than it, or several results.
+    """Return whether a function of an operation's name has fewer arguments than it, weights apart, or several results.
 
     It is not called: what it keeps of a call would be what the laws look for.
     """
@@ -334,7 +335,9 @@ def is_of_another_interface(function: Callable[..., Any], operation: str) -> boo
     if takings is None:
         return False
     required = [one for one in takings if not one.has_default]
-    return len(required) < len(record.positional) or (not record.results and returns_several(function))
+    if len(required) < len(record.positional) or has_weights_apart(record, required):
+        return True
+    return not record.results and returns_several(function)
 
 
 def fits_as_written(function: Callable[..., Any], operation: str) -> bool:

@@ -12,6 +12,7 @@ from veriformer.spec.operations import OPERATIONS
 
 OPERATION = "attention_weights"
 _MASK = OPERATIONS[OPERATION].parameter("mask")
+_SCALE = OPERATIONS[OPERATION].parameter("scale")
 _ALSO_MASKS = ("valid", "keep", "allowed", "visible", "validmask", "keepmask")
 _INPUTS = ("query", "key")
 
@@ -36,11 +37,16 @@ class OfLogits:
         self.__signature__ = inspect.Signature([*(kinds(one, kinds.POSITIONAL_OR_KEYWORD) for one in _INPUTS), *others])
 
     def __call__(self, query: Any, key: Any, **others: Any) -> Any:
-        """Return what the function returns for the logits of queries and keys, over the root of their width."""
+        """Return what the function returns for the logits of queries and keys.
+
+        They are over the root of the width of a head, if the function is given no scale of its own.
+        """
         axes = range(len(shape_of(key)))
         turned = transposed(key, (*axes[:-2], axes[-1], axes[-2]))
         given = {self._mask if name == "mask" else name: value for name, value in others.items()}
-        return self._function(**{self._logits: query @ turned * shape_of(query)[-1] ** -0.5}, **given)
+        is_scaled = any(is_called(name, _SCALE) for name in given)
+        scale = 1.0 if is_scaled else shape_of(query)[-1] ** -0.5
+        return self._function(**{self._logits: query @ turned * scale}, **given)
 
 
 def of_logits(function: Callable[..., Any], name: str, takings: Sequence[Taking]) -> OfLogits | None:

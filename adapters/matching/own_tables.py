@@ -1,4 +1,4 @@
-"""Rotations that are given tables, where the same file has the function that makes them: both are judged together.
+"""Rotations that are given tables, where the same file has the function or class that makes them: judged together.
 
 A function that scales its frequencies makes other tables by design: only one that does not, and that takes the base, is
 held to right ones.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import special
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
@@ -31,6 +32,8 @@ _LENGTHS = frozenset(
     "end seqlen maxlen length n l maxseqlen maxpositionembeddings maxpos ctx contextlength seqlength maxlength "  # noqa: SIM905
     "blocksize numpositions maxpositions nctx maxsequencelength numpos".split()
 )
+_VECTORS = frozenset("x v value values hiddenstates inputs q query k key".split())  # noqa: SIM905
+_CALLS = ("forward", "__call__", "call")
 _SCALES = re.compile(r"scal|factor|yarn|ntk|alpha|interpol|extend|original_max|smooth|partial", re.IGNORECASE)
 _RECORD = OPERATIONS["rotary_embedding"]
 _KEPT, _SHORTEST = 256, 16
@@ -58,19 +61,61 @@ def with_tables_of_file(trials: Trials, form: Form, found: Taken, probe: Probe) 
 
 
 def _makers(trials: Trials) -> Iterator[tuple[str, special.TableOf, bool, bool]]:
-    """Yield the functions of the same file that make tables of a width and a length, with what is known of each."""
+    """Yield what makes tables of a width and a length in the same file, with what is known of each."""
     function = inspect.unwrap(trials.function)
     module = getattr(function, "__module__", None)
     for name, one in list(getattr(function, "__globals__", {}).items()):
-        if not inspect.isfunction(one) or one.__module__ != module or one is function:
+        if getattr(one, "__module__", None) != module or one is function:
             continue
-        names = _roles(one)
-        if names is not None:
-            yield name, _table_of(one, names, trials), "base" in names, _scales(name, one)
+        if inspect.isfunction(one) and (names := _roles(one)) is not None:
+            yield name, _table_of(partial(_returned, one, names), trials), "base" in names, _scales(name, one)
+        elif inspect.isclass(one) and (both := _roles_of_class(one)) is not None:
+            make = partial(_of_object, one, *both, trials.framework)
+            yield name, _table_of(make, trials), "base" in both[0], _scales(name, one)
+
+
+def _returned(function: Callable[..., Any], names: Mapping[str, str], values: Mapping[str, Any]) -> Any:
+    return function(**{name: values[role] for role, name in names.items()})
+
+
+def _of_object(
+    kind: type, built: Mapping[str, str], called: Mapping[str, str], arrays: ArrayFramework, values: Mapping[str, Any]
+) -> Any:
+    """Return the tables that an object makes when it is called, of one sample where it takes positions of samples."""
+    made = kind(**{name: values[role] for role, name in built.items()})
+    given = dict(values)
+    if "vectors" in called:
+        # The axis of positions is the second or the third, whichever an object asks; their numbers are not read.
+        given["vectors"] = arrays.from_numpy(np.zeros((1, values["length"], values["length"], 1)), "float32")
+    try:
+        return _returned(made, called, given)
+    except (IndexError, RuntimeError, TypeError, ValueError):
+        if "positions" not in called:
+            raise
+        return _returned(made, called, {**given, "positions": given["positions"][None]})
+
+
+def _roles_of_class(kind: type) -> tuple[dict[str, str], dict[str, str]] | None:
+    """Return the parameters that a class is built with and those that its object is called with; None for others."""
+    call = next((getattr(kind, name) for name in _CALLS if name in vars(kind)), None)
+    built = _known(kind) if "__init__" in vars(kind) else None
+    if call is None or built is None or "width" not in built:
+        return None
+    parameters = list(inspect.signature(call).parameters.values())[1:]
+    called: dict[str, str] = {}
+    for one in parameters:
+        is_known = folded(one.name) in _LENGTHS or is_called(one.name, _RECORD.parameter("positions"))
+        if folded(one.name) in _VECTORS and "vectors" not in called:
+            called["vectors"] = one.name
+        elif is_known and not {"length", "positions"} & called.keys():
+            called["length" if folded(one.name) in _LENGTHS else "positions"] = one.name
+        elif one.default is one.empty:
+            return None
+    return (built, called) if called else None
 
 
 def _scales(name: str, function: Callable[..., Any]) -> bool:
-    """Return whether a function scales its frequencies when it is called without further arguments."""
+    """Return whether a function or class scales its frequencies when it is called without further arguments."""
     if _SCALES.search(name):
         return True
     switches = [one for one in inspect.signature(function).parameters.values() if _SCALES.search(one.name)]
@@ -81,6 +126,12 @@ def _scales(name: str, function: Callable[..., Any]) -> bool:
 
 def _roles(function: Callable[..., Any]) -> dict[str, str] | None:
     """Return which parameter is the width, the length or the positions, and the base; None where others are needed."""
+    known = _known(function)
+    return known if known and "width" in known and {"length", "positions"} & known.keys() else None
+
+
+def _known(function: Callable[..., Any]) -> dict[str, str] | None:
+    """Return the parameters whose names tell what they are, by that; None where others are needed."""
     known: dict[str, str] = {}
     for one in inspect.signature(function).parameters.values():
         called = folded(one.name)
@@ -94,16 +145,16 @@ def _roles(function: Callable[..., Any]) -> dict[str, str] | None:
             known[role] = one.name
         elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             return None
-    return known if "width" in known and {"length", "positions"} & known.keys() else None
+    return known
 
 
-def _table_of(function: Callable[..., Any], names: dict[str, str], trials: Trials) -> special.TableOf:
+def _table_of(make: Callable[[Mapping[str, Any]], Any], trials: Trials) -> special.TableOf:
     arrays = trials.framework
 
     @lru_cache(maxsize=_KEPT)
     def made(width: int, length: int, base: float) -> list[np.ndarray]:
         values = {"width": width, "length": length, "base": base, "positions": arrays.from_numpy(np.arange(length))}
-        found = function(**{name: values[role] for role, name in names.items()})
+        found = make(values)
         whole = [_as_numpy(one) for one in (found if isinstance(found, tuple | list) else (found,))]
         return [one.reshape(length, one.size // length) for one in whole if one.size % length == 0]
 

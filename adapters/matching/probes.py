@@ -75,7 +75,11 @@ class Probe:
 
     def with_argument(self, name: str, value: Any) -> Probe:
         """Return the probe with another value of an argument."""
-        return probe_with(self.operation, {**self.arguments, name: value})
+        return self.with_arguments({name: value})
+
+    def with_arguments(self, values: Mapping[str, Any]) -> Probe:
+        """Return the probe with other values of some arguments."""
+        return probe_with(self.operation, {**self.arguments, **values})
 
 
 def probe_of(operation: str, sizes: Mapping[str, int] | None = None, **given: Any) -> Probe:

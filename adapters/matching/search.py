@@ -29,9 +29,11 @@ from veriformer.adapters.matching.layouts import (
     OfLengths,
     OfOneWidth,
     of_heads,
+    of_streams,
     of_vectors,
 )
 from veriformer.adapters.matching.names import Taking, words_of
+from veriformer.adapters.matching.packed import other_orders
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
 from veriformer.adapters.matching.probes import (
     EQUAL_LENGTHS,
@@ -44,13 +46,21 @@ from veriformer.adapters.matching.probes import (
     probe_of,
     probe_of_sizes,
 )
-from veriformer.adapters.matching.sources import Taken, needs_heads, taken, with_axes_of_heads, with_matrices_turned
+from veriformer.adapters.matching.sources import (
+    Taken,
+    needs_heads,
+    taken,
+    with_axes_of_heads,
+    with_matrices_turned,
+    with_packed_weights_in,
+)
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import (
     says_causal,
     says_more_than_a_lookup,
     says_power_of_two,
     says_three_axes,
+    shifts_by_one,
     source_of,
 )
 from veriformer.adapters.matching.trying import Trials
@@ -130,6 +140,8 @@ def form_of(
         return None, own.only_exact
     if best is not None and operation == "token_embedding" and not said and says_more_than_a_lookup(function):
         return None, f"it does more to the rows than {operation} does"
+    if best is not None and not best.exact and operation == "cross_entropy" and not said and shifts_by_one(function):
+        return None, "it compares logits with the targets of the next position, as next_token_loss does"
     if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
         return _with_features(trials, best, found, its_probe), ""
     if best is not None:
@@ -239,10 +251,20 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         *masks.with_whole_masks(form, found),
         *special.exchanged(form, found),
     ]
-    if found.held or any(role.startswith("weights.") for role in found.roles.values()):
-        forms.append(replace(form, sources=with_matrices_turned(operation, found).sources, words=(TURNED,)))
+    forms += _with_weights_otherwise(operation, form, found)
     for one in forms:
         yield from _of_one_activation(operation, special.limited(operation, one, found))
+
+
+def _with_weights_otherwise(operation: str, form: Form, found: Taken) -> Iterator[Form]:
+    """Yield the forms whose matrices are transposed, or whose queries, keys and values stand in another order."""
+    in_order = {order: with_packed_weights_in(order, found) for order in other_orders(found.sources)}
+    for order, one in {"": found, **in_order}.items():
+        words = (f"packed as {order}",) if order else ()
+        if order:
+            yield replace(form, sources=one.sources, words=words)
+        if one.held or any(role.startswith("weights.") for role in one.roles.values()):
+            yield replace(form, sources=with_matrices_turned(operation, one).sources, words=(TURNED, *words))
 
 
 def _of_one_activation(operation: str, form: Form) -> Iterator[Form]:
@@ -276,6 +298,8 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
     if operation == "alibi_bias":
         return alibi.layouts(found, framework)
+    if operation == "multi_head_attention":
+        return of_streams(("x", "context"))
     if operation in (*_NORMS, *_NETWORKS, "softmax"):
         return of_vectors("x")
     return [AsItIs()]
@@ -325,7 +349,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:
-        form = masks.with_visibility(trials, form, found, probe)
+        form = masks.with_numbers(trials, masks.with_visibility(trials, form, found, probe), found, probe)
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
     form = _of_its_lengths(trials, form, found, probe)

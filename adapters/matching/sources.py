@@ -12,6 +12,7 @@ from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import NEUTRAL, REPEATS, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
+from veriformer.adapters.matching.packed import PARTS, Packed, packed_among
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 _LAST_AXIS = ("dim", "axis", "axes")
@@ -43,11 +44,11 @@ _MEMBERS: Mapping[str, str] = {
     "w_q": "wq qproj qweight",
     "w_k": "wk kproj kweight",
     "w_v": "wv vproj vweight",
-    "w_o": "wo oproj outproj oweight proj wout",
-    "b_q": "bq",
-    "b_k": "bk",
-    "b_v": "bv",
-    "b_o": "bo",
+    "w_o": "wo oproj outproj oweight proj wout outprojweight outprojw outweight cprojw cprojweight projw",
+    "b_q": "bq qbias qprojbias",
+    "b_k": "bk kbias kprojbias",
+    "b_v": "bv vbias vprojbias",
+    "b_o": "bo obias oprojbias outprojbias outprojb outbias bout cprojb cprojbias projb bproj",
 }
 
 
@@ -87,8 +88,11 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     whole = _holder(takings, wanted)
     if whole:
         wanted = [one for one in wanted if not one.name.startswith("weights.")]
+    packed = packed_among(takings) if operation == "multi_head_attention" and not whole else {}
+    in_packed = {f"weights.{part}" for array in packed.values() for part in PARTS[array]}
+    wanted = [one for one in wanted if one.name not in in_packed]
     options = [one.name for one in takings if _is_of_options(record, one)][:1]
-    others = [one for one in takings if one.name not in (whole, *options)]
+    others = [one for one in takings if one.name not in (whole, *options, *packed)]
     roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
     roles = _with_padding(roles, others, of_role)
@@ -102,6 +106,9 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     defaults = {one.name: one.default for one in takings if one.has_default}
     if whole:
         sources[whole] = _of_whole(record, turned=False)
+    for name, array in packed.items():
+        sources[name] = Packed(array, name in needed)
+        roles[name] = f"weights.{array}"
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
     return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
@@ -139,6 +146,14 @@ def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str,
     )
 
 
+def has_weights_apart(record: Operation, takings: Sequence[Taking]) -> bool:
+    """Return whether several parameters of a function are called like one of the weights of an operation each."""
+    members = [one for one in _wanted(record) if one.name.startswith("weights.")]
+    packed = packed_among(takings) if record.name == "multi_head_attention" else {}
+    apart = [one for one in takings if one.name in packed or any(is_called(one.name, member) for member in members)]
+    return bool(members) and len(apart) > 1
+
+
 def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:
     """Return the parameter that has all weights of an operation together; empty where each has its own."""
     members = [one for one in wanted if one.name.startswith("weights.")]
@@ -173,14 +188,15 @@ def _apart(takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping
     value = next((one.name for one in takings if folded(one.name) in _VALUES and one.name not in roles), None)
     by_role = {role: name for name, role in roles.items()}
     key, matrix = by_role.get("context"), by_role.get("weights.w_k")
-    if value is None or key is None or matrix is None:
+    packed = {name: replace(one, keys_rolled=True) for name, one in sources.items() if isinstance(one, Packed)}
+    if value is None or key is None or not (matrix or packed):
         return {}
-    context, rows = sources[key], sources[matrix]
-    return {
-        value: context,
-        key: lambda arguments: rolled(context(arguments), -1),
-        matrix: lambda arguments: rolled(rows(arguments), 0),
-    }
+    context = sources[key]
+    apart: dict[str, Source] = {value: context, key: lambda arguments: rolled(context(arguments), -1), **packed}
+    if matrix is None:
+        return apart
+    rows = sources[matrix]
+    return {**apart, matrix: lambda arguments: rolled(rows(arguments), 0)}
 
 
 def _wanted(record: Operation) -> list[Parameter]:
@@ -288,6 +304,12 @@ def _owner(arguments: Arguments) -> Any:
         scaling=arguments.get("scale", width**-0.5),
         layer_idx=0,
     )
+
+
+def with_packed_weights_in(order: str, found: Taken) -> Taken:
+    """Return the same with weights of queries, keys and values that are one array in another order."""
+    packed = {name: replace(one, order=order) for name, one in found.sources.items() if isinstance(one, Packed)}
+    return replace(found, sources={**found.sources, **packed})
 
 
 def with_matrices_turned(operation: str, found: Taken) -> Taken:

@@ -39,6 +39,9 @@ _ENDS_AT_OWN = re.compile(r"\b([itq]) ?- ?[\w`]+ ?\+ ?1\W*(?:\.\.+|…|to|throug
 # Not behind the dots of "i - 3 ... i".
 _ENDS = re.compile(r"(?<=[^.][.;])\s+")
 _MORE_THAN_ROWS = re.compile(r"\bpos(ition(s|al)?)?\b|sqrt|√|\bscal(e|ed|es|ing)\b|\bnorm", re.I)
+_ADDS_NUMBERS = re.compile(
+    r"\b(float(ing)?(-point)?|additive|numeric)\b[^.]*\b(mask|bias)\b[^.]*\badd(s|ed|itive)?\b", re.I
+)
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
@@ -81,10 +84,31 @@ def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
     return next((one for one in found if one is not None), None)
 
 
+def asks_for_booleans(function: Callable[..., Any], parameter: str) -> bool:
+    """Return whether source asks if an array has truth values: "mask.dtype == torch.bool", or what is alike."""
+    name = re.escape(parameter)
+    asked = rf"\b{name}\.dtype\s*(==|!=|is|in)\s*\S*bool|\b{name}\.is_floating_point\(|issubdtype\(\s*{name}\.dtype"
+    return bool(re.search(asked, source_of(function) or ""))
+
+
+def says_numbers_added(function: Callable[..., Any], parameter: str) -> bool:
+    """Return whether a mask may have numbers that are added to logits.
+
+    Source asks whether it has truth values, or documentation says so: "a float mask is added".
+    """
+    if asks_for_booleans(function, parameter):
+        return True
+    return any(_ADDS_NUMBERS.search(sentence) for text in _documented(function) for sentence in _ENDS.split(text))
+
+
 def _documented(function: Callable[..., Any]) -> Iterator[str]:
     """Yield the documentation of a function, then that of the class whose method, or whose object, it is."""
-    if inspect.isroutine(function):
+    own = getattr(function, "__dict__", {}).get("__doc__")
+    if inspect.isroutine(function) or own:
+        # An object that stands for a function has its documentation.
         yield inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
+        if own:
+            return
     owner = getattr(function, "__self__", None if inspect.isroutine(function) else function)
     if owner is not None and not inspect.ismodule(owner):
         kind = type(owner)
@@ -96,8 +120,9 @@ def _documented(function: Callable[..., Any]) -> Iterator[str]:
 def _hidden_by(documented: str, names: str, parameter: str) -> bool | None:
     parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(]|\s+(?:is|are|likewise)\b)", documented)
     said = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == parameter]
-    of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text)}
-    of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text)}
+    # Nothing stands after the 1 of a shape, (B, 1, L, S).
+    of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text) if after.strip()}
+    of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text) if after.strip()}
     found = of_true or {None if one is None else not one for one in of_false}
     return found.pop() if len(found) == 1 else None
 
@@ -155,6 +180,15 @@ def says_power_of_two(function: Callable[..., Any]) -> bool:
 def says_more_than_a_lookup(function: Callable[..., Any]) -> bool:
     """Return whether documentation says that rows of a table are scaled, or that positions are added to them."""
     return bool(_MORE_THAN_ROWS.search(inspect.getdoc(function) or ""))
+
+
+def shifts_by_one(function: Callable[..., Any]) -> bool:
+    """Return whether source leaves out the last of some positions and the first of others: `[:, :-1]` and `[:, 1:]`."""
+    parts = [one.slice for one in ast.walk(tree_of(function) or ast.Module([], [])) if isinstance(one, ast.Subscript)]
+    slices = [each for part in parts for each in ast.walk(part) if isinstance(each, ast.Slice) and each.step is None]
+    ends = {ast.unparse(one.upper) for one in slices if one.lower is None and one.upper is not None}
+    starts = {ast.unparse(one.lower) for one in slices if one.upper is None and one.lower is not None}
+    return "-1" in ends and "1" in starts
 
 
 def says_three_axes(function: Callable[..., Any]) -> bool:

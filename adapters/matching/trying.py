@@ -128,9 +128,9 @@ class Trials:
         It tells layouts and masks apart where the values are wrong: a wrong factor changes no dependence.
         """
         shares: list[list[float]] = []
-        for name, array in probe.arguments.items():
+        for array in probe.arguments.values():
             if isinstance(array, np.ndarray) and array.dtype.kind == "f":
-                shares += [self._shares(form, probe, result, name, array, number) for number in range(_CHANGED_ENTRIES)]
+                shares += [self._shares(form, probe, result, array, number) for number in range(_CHANGED_ENTRIES)]
         if not shares:
             # An operation of numbers alone has nothing to depend on.
             return max(_agreement(result, one) for one in probe.results)
@@ -140,14 +140,13 @@ class Trials:
             found += 0.01 * max(_agreement(result, one) for one in probe.results)
         return found
 
-    def _shares(
-        self, form: Form, probe: Probe, result: np.ndarray, name: str, array: np.ndarray, number: int
-    ) -> list[float]:
+    def _shares(self, form: Form, probe: Probe, result: np.ndarray, array: np.ndarray, number: int) -> list[float]:
         """Return the shares under each convention of the reference."""
         numbers = np.random.default_rng(_SEED + number)
         changed = array.copy()
         changed[tuple(numbers.integers(0, length) for length in array.shape)] += 2.0
-        other = probe.with_argument(name, changed)
+        # One array may be two arguments: an attention without a context of its own attends to what asks.
+        other = probe.with_arguments({name: changed for name, held in probe.arguments.items() if held is array})
         got = self.result(form, other)
         if got is None or got.shape != result.shape:
             return [0.0] * len(probe.results)

@@ -53,3 +53,51 @@ def test_tables_of_a_base_that_cannot_be_given_are_not_either(tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(source.replace("theta **", "500000.0 **"))
     report = check(str(tmp_path / "mine.py"), tier="quick")
     assert report.verdict == "conforms" and "rope_table" in report.not_judged
+
+
+CLASS = """
+import torch
+from torch import nn
+
+class RotaryEmbedding(nn.Module):
+    def __init__(self, dim, max_position_embeddings=2048, base=10000.0):
+        super().__init__()
+        rates = 1.0 / base ** ({steps} / dim)
+        angles = torch.outer(torch.arange(max_position_embeddings).float(), rates)
+        {buffers}
+
+    def forward(self, {call}):
+        return {returned}
+
+def rotate_half(x):
+    first, second = x.chunk(2, -1)
+    return torch.cat((-second, first), -1)
+
+def apply_rotary_pos_emb(q, k, cos, sin, position_ids):
+    cos, sin = cos[position_ids][:, None], sin[position_ids][:, None]
+    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+"""
+BUFFERS = """angles = torch.cat((angles, angles), -1)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())"""
+CALLS = (
+    ("seq_len", "self.cos[:seq_len], self.sin[:seq_len]"),
+    ("x, seq_len=None", "(self.cos[: x.shape[-2]].to(x.dtype), self.sin[: x.shape[-2]].to(x.dtype))"),
+    ("x, position_ids", "self.cos[position_ids], self.sin[position_ids]"),
+)
+
+
+@pytest.mark.parametrize(("call", "returned"), CALLS, ids=("length", "vectors", "positions"))
+@pytest.mark.parametrize(
+    ("steps", "verdict"),
+    (("torch.arange(0, dim, 2).float()", "conforms"), ("torch.arange(0, dim // 2).float()", "violates")),
+    ids=("right", "wrong"),
+)
+def test_an_object_that_makes_tables_is_judged_with_the_rotation(
+    tmp_path: Path, call: str, returned: str, steps: str, verdict: str
+) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(CLASS.format(steps=steps, buffers=BUFFERS, call=call, returned=returned))
+    report = check(str(tmp_path / "mine.py"), tier="quick")
+    assert report.verdict == verdict
+    assert "made by `RotaryEmbedding`" in " ".join(report.notices)

@@ -117,15 +117,16 @@ def _signature(operation: Operation, keywords: Container[str]) -> inspect.Signat
 def with_derived(operations: Callables, found: object, framework: ArrayFramework) -> Callables:
     """Return the operations with those derived from them by differentiation, in the catalogue's order.
 
-    Nothing is derived if the framework does not differentiate, or if `found` has the operation itself; an attribute
-    that is None prevents the derivation. The backward pass of an operation stands for the gradients of its keywords
-    too: where it is None, nothing differentiates that operation.
+    Nothing is derived if the framework does not differentiate, or if `found` has the operation itself, under whatever
+    name; an attribute that is None prevents the derivation. The backward pass of an operation stands for the gradients
+    of its keywords too: where it is None, nothing differentiates that operation.
     """
     derived: dict[str, Callable[..., Any]] = {
         backward.name: DerivedBackward(backward.name, operations[backward.forward], framework)
         for backward in OPERATIONS.values()
         if framework.differentiates
         and backward.forward in operations
+        and backward.name not in operations
         and not hasattr(found, backward.name)
         and set(named_gradients(backward)) <= keyword_names(operations[backward.forward])
         and getattr(found, f"{backward.forward}_backward", _DERIVED) is not None

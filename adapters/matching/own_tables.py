@@ -34,7 +34,10 @@ _LENGTHS = frozenset(
 )
 _VECTORS = frozenset("x v value values hiddenstates inputs q query k key".split())  # noqa: SIM905
 _CALLS = ("forward", "__call__", "call")
-_SCALES = re.compile(r"scal|factor|yarn|ntk|alpha|interpol|extend|original_max|smooth|partial", re.IGNORECASE)
+_SCALES = re.compile(
+    r"scal|factor|yarn|ntk|alpha|interpol|extend|original_max|smooth|partial|2d|3d|axial|vision|section|mrope",
+    re.IGNORECASE,
+)
 _RECORD = OPERATIONS["rotary_embedding"]
 _KEPT, _SHORTEST = 256, 16
 
@@ -43,21 +46,24 @@ def with_tables_of_file(trials: Trials, form: Form, found: Taken, probe: Probe) 
     """Return the form of a rotation with the tables that its own file makes; the form itself where it makes none."""
     if form.operation != "rotary_embedding" or not special.takes_tables(found):
         return form
+    wrong = None
     for name, make, has_base, scales in _makers(trials):
         for given in special.by_given_tables(form, make, trials.framework):
             result = trials.result(given, probe)
             if result is None or result.shape != probe.expected.shape:
                 continue
-            is_right = is_near(result, probe.expected)
-            if is_right or (has_base and not scales):
-                features = given.features if has_base else tuple(one for one in given.features if one != "base")
-                return replace(
-                    given,
-                    features=features,
-                    words=(*form.words, f"made by `{name}`"),
-                    judged_with=(*form.judged_with, name),
-                )
-    return form
+            if is_near(result, probe.expected):
+                return _made_by(name, form, given, has_base=has_base)
+            if wrong is None and has_base and not scales:
+                wrong = _made_by(name, form, given, has_base=True)
+    # A file may make tables of several kinds: those that fit are its own.
+    return wrong or form
+
+
+def _made_by(name: str, form: Form, given: Form, *, has_base: bool) -> Form:
+    features = given.features if has_base else tuple(one for one in given.features if one != "base")
+    words = (*form.words, f"made by `{name}`")
+    return replace(given, features=features, words=words, judged_with=(*form.judged_with, name))
 
 
 def _makers(trials: Trials) -> Iterator[tuple[str, special.TableOf, bool, bool]]:

@@ -316,3 +316,34 @@ def softmax_grad(dout, s):
 def test_a_backward_pass_of_the_interface_stays_as_it_is(tmp_path: Path) -> None:
     text = "def gelu_backward(x, grad_output):\n    return x * grad_output\n"
     assert not load(_file(tmp_path, text)).taken_as
+
+
+OF_TORCH = """
+import torch
+
+
+def rmsnorm_forward(x, g, eps=1e-6):
+    rstd = (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+    return x * rstd * g, (x, g, rstd)
+
+
+def rmsnorm_backward(dy, cache):
+    x, g, rstd = cache
+    part = dy * g
+    dot = (part * x).{reduced}(-1, keepdim=True)
+    return rstd * part - rstd**3 * dot * x, (dy * x * rstd).reshape(-1, x.shape[-1]).sum(0)
+"""
+
+
+@pytest.mark.parametrize(("reduced", "verdict"), (("mean", "conforms"), ("sum", "violates")))
+def test_a_backward_pass_is_not_replaced_by_what_the_framework_derives(
+    tmp_path: Path, reduced: str, verdict: str
+) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(OF_TORCH.format(reduced=reduced))
+    assert load(str(tmp_path / "mine.py")).derived == {}
+    report = check(str(tmp_path / "mine.py"), tier="quick")
+    assert report.verdict == verdict
+    if reduced == "sum":
+        named = {suspect.mistakes for one in report.diagnoses for suspect in one.suspects}
+        assert ("norm_backward_sum_for_mean",) in named

@@ -16,6 +16,7 @@ from veriformer.adapters.weights import arrays_in, converted
 from veriformer.spec.operations import OPERATIONS, Operation
 
 _DERIVED = object()
+_OF_JAX = ("custom_vjp", "custom_jvp")
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     """Return the operations with those derived from them by differentiation, in the catalogue's order.
 
     Nothing is derived if the framework does not differentiate, or if `found` has the operation itself, under whatever
-    name; an attribute that is None prevents the derivation. The backward pass of an operation stands for the gradients
+    name, unless the framework calls a backward pass of the user's to differentiate: what it is handed is judged then
+    too. An attribute that is None prevents the derivation. The backward pass of an operation stands for the gradients
     of its keywords too: where it is None, nothing differentiates that operation.
     """
     derived: dict[str, Callable[..., Any]] = {
@@ -126,7 +128,7 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
         for backward in OPERATIONS.values()
         if framework.differentiates
         and backward.forward in operations
-        and backward.name not in operations
+        and (backward.name not in operations or _has_backward_of_its_own(operations[backward.forward]))
         and not hasattr(found, backward.name)
         and set(named_gradients(backward)) <= keyword_names(operations[backward.forward])
         and getattr(found, f"{backward.forward}_backward", _DERIVED) is not None
@@ -134,6 +136,22 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     }
     together = {**operations, **derived}
     return MappingProxyType({name: together[name] for name in OPERATIONS if name in together})
+
+
+def _has_backward_of_its_own(function: Callable[..., Any]) -> bool:
+    """Return whether a framework differentiates a function by what its author wrote for that.
+
+    That is `custom_vjp` or `custom_jvp` of JAX, or an autograd.Function of PyTorch, which is applied.
+    """
+    inner = getattr(function, "function", function)
+    while hasattr(inner, "__wrapped__") and type(inner).__name__ not in _OF_JAX:
+        inner = inner.__wrapped__
+    if type(inner).__name__ in _OF_JAX:
+        return True
+    try:
+        return ".apply(" in inspect.getsource(inner)
+    except (OSError, TypeError):
+        return False
 
 
 def derived_from(operations: Callables) -> Mapping[str, str]:

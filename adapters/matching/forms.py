@@ -114,6 +114,11 @@ class Adopted:
         )
 
     @property
+    def function(self) -> Callable[..., Any]:
+        """The function that is adopted."""
+        return self._function
+
+    @property
     def without_gradients(self) -> frozenset[str]:
         """The keywords with which no gradients are taken."""
         layout, found = self._form.layout, frozenset[str]()

@@ -16,7 +16,6 @@ from veriformer.adapters.weights import arrays_in, converted
 from veriformer.spec.operations import OPERATIONS, Operation
 
 _DERIVED = object()
-_OF_JAX = ("custom_vjp", "custom_jvp")
 
 
 @dataclass(frozen=True)
@@ -119,16 +118,19 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     """Return the operations with those derived from them by differentiation, in the catalogue's order.
 
     Nothing is derived if the framework does not differentiate, or if `found` has the operation itself, under whatever
-    name, unless the framework calls a backward pass of the user's to differentiate: what it is handed is judged then
-    too. An attribute that is None prevents the derivation. The backward pass of an operation stands for the gradients
-    of its keywords too: where it is None, nothing differentiates that operation.
+    name, unless the framework calls that to differentiate: what it is handed is judged then too. An attribute that is
+    None prevents the derivation. The backward pass of an operation stands for the gradients of its keywords too: where
+    it is None, nothing differentiates that operation.
     """
     derived: dict[str, Callable[..., Any]] = {
         backward.name: DerivedBackward(backward.name, operations[backward.forward], framework)
         for backward in OPERATIONS.values()
         if framework.differentiates
         and backward.forward in operations
-        and (backward.name not in operations or _has_backward_of_its_own(operations[backward.forward]))
+        and (
+            backward.name not in operations
+            or _differentiates_by(operations[backward.forward], operations[backward.name])
+        )
         and not hasattr(found, backward.name)
         and set(named_gradients(backward)) <= keyword_names(operations[backward.forward])
         and getattr(found, f"{backward.forward}_backward", _DERIVED) is not None
@@ -138,20 +140,25 @@ def with_derived(operations: Callables, found: object, framework: ArrayFramework
     return MappingProxyType({name: together[name] for name in OPERATIONS if name in together})
 
 
-def _has_backward_of_its_own(function: Callable[..., Any]) -> bool:
-    """Return whether a framework differentiates a function by what its author wrote for that.
+def _differentiates_by(forward: Callable[..., Any], backward: Callable[..., Any]) -> bool:
+    """Return whether a framework calls a backward pass in order to differentiate a function.
 
-    That is `custom_vjp` or `custom_jvp` of JAX, or an autograd.Function of PyTorch, which is applied.
+    That is what `custom_vjp` of JAX was given, or what the autograd.Function calls that the function applies.
     """
+    inner, its = _unwrapped(forward), _unwrapped(backward)
+    if hasattr(inner, "bwd"):
+        return inner.bwd is its
+    names = getattr(getattr(inner, "__code__", None), "co_names", ())
+    kinds = [inner.__globals__.get(name) for name in names] if "apply" in names else []
+    codes = [getattr(getattr(one, "backward", None), "__code__", None) for one in kinds]
+    return any(its.__name__ in code.co_names for code in codes if code is not None)
+
+
+def _unwrapped(function: Callable[..., Any]) -> Any:
     inner = getattr(function, "function", function)
-    while hasattr(inner, "__wrapped__") and type(inner).__name__ not in _OF_JAX:
+    while hasattr(inner, "__wrapped__") and not hasattr(inner, "bwd"):
         inner = inner.__wrapped__
-    if type(inner).__name__ in _OF_JAX:
-        return True
-    try:
-        return ".apply(" in inspect.getsource(inner)
-    except (OSError, TypeError):
-        return False
+    return inner
 
 
 def derived_from(operations: Callables) -> Mapping[str, str]:

@@ -85,9 +85,9 @@ def guessed_arguments(build: Any, signature: Signature, required: Sequence[str])
         if value is None:
             return None
         found[name] = value
-    return (
-        {**_with_one_inner(found), **_told_apart(signature), **_fewer_key_heads(signature, found)} if found else found
-    )
+    if not found:
+        return found
+    return {**_with_one_inner(found), **_told_apart(signature), **_fewer_key_heads(signature, found)}
 
 
 def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:
@@ -118,10 +118,10 @@ def _fewer_key_heads(signature: Signature, found: Mapping[str, Any]) -> dict[str
     sizes = {**defaults, **found}
     heads = [value for name, value in sizes.items() if _BY_NAME.get(_folded(name)) == _HEADS and type(value) is int]
     names = [name for name, value in defaults.items() if value is None and _folded(name) in _KEY_HEADS.split()]
-    # Of two heads both would read the one that there is.
-    return (
-        dict.fromkeys(names, heads[0] // 2) if len(heads) == 1 and heads[0] % 2 == 0 and heads[0] > _FEW_HEADS else {}
-    )
+    if len(heads) != 1 or heads[0] % 2 or heads[0] <= _FEW_HEADS:
+        # Of two heads both would read the one that there is.
+        return {}
+    return dict.fromkeys(names, heads[0] // 2)
 
 
 def size_called(name: str) -> Any:
@@ -184,7 +184,7 @@ def _shown(value: Any) -> str:
 
 
 def _set_otherwise(value: Any) -> Iterator[str]:
-    """Yield what a configuration has another value for than by default."""
+    """Yield the numbers that a configuration has where its default is None."""
     for one in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
         held = getattr(value, one.name)
         if one.default is None and type(held) is int:

@@ -53,9 +53,9 @@ _ATTENTION_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "scaled_dot_product_attention": ("attn_mask", "dropout_p", "is_causal"),
     }
 )
-# A frame in one of these packages is the framework's, not the user's.
 # Operations that return memory as it is.
 _MEMORY_ONLY = frozenset({"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"})
+# A frame in one of these packages is the framework's, not the user's.
 _FRAMEWORK = ("torch", "veriformer")
 
 
@@ -184,8 +184,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         before = self._latest.get(id(tensor))
         present = self._array(tensor)
         last = self._written.get(_address(tensor))
-        untouched = before is not None and (last is None or last < before)
-        if before is not None and untouched and _equal(present, self.values[before].array):
+        if before is not None and (last is None or last < before) and _equal(present, self.values[before].array):
             # Some operations raise the version of what they return without writing anything. Content alone does not
             # tell: memory that was given out anew may hold what an earlier pass has written there.
             self._known[key] = before

@@ -347,3 +347,41 @@ def test_a_backward_pass_is_not_replaced_by_what_the_framework_derives(
     if reduced == "sum":
         named = {suspect.mistakes for one in report.diagnoses for suspect in one.suspects}
         assert ("norm_backward_sum_for_mean",) in named
+
+
+APPLIED = """
+import torch
+
+
+def rmsnorm_backward(dy, x, g, eps=1e-6):
+    rstd = (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+    part = dy * g
+    dot = (part * x).mean(-1, keepdim=True)
+    return rstd * part - rstd**3 * dot * x, (dy * x * rstd).reshape(-1, x.shape[-1]).sum(0)
+
+
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, g, eps):
+        rstd = (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+        ctx.save_for_backward({kept}, g)
+        ctx.eps = eps
+        return x * rstd * g
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, g = ctx.saved_tensors
+        return (*rmsnorm_backward(dy, x, g, ctx.eps), None)
+
+
+def rmsnorm(x, g, eps=1e-6):
+    return Norm.apply(x, g, eps)
+"""
+
+
+@pytest.mark.parametrize(("kept", "verdict"), (("x", "conforms"), ("x * rstd", "violates")))
+def test_what_a_backward_pass_is_handed_is_judged_with_it(tmp_path: Path, kept: str, verdict: str) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(APPLIED.format(kept=kept))
+    assert "rms_norm_backward" in load(str(tmp_path / "mine.py")).derived
+    assert check(str(tmp_path / "mine.py"), tier="quick", diagnosis=False).verdict == verdict

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 
 from veriformer.adapters import compilation_cache, declarations
 from veriformer.adapters.arrays import import_package
@@ -71,6 +71,12 @@ def _built_in(built_in: BuiltIn) -> Implementation:
     return _implementation(import_module(built_in.module), built_in.name, built_in.module, None)
 
 
+def _with_documented(documented: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the conventions that are declared, and those that documentation states of which no value is declared."""
+    stated = {name: value for name, value in documented.items() if name.partition(".")[2] not in declared}
+    return {**stated, **declared}
+
+
 def _implementation(
     found: object,
     name: str,
@@ -88,6 +94,7 @@ def _implementation(
         declared,
         limitations=(*declared.limitations, *adopted.limitations),
         fixed_values={**adopted.fixed_values, **declared.fixed_values},
+        conventions=MappingProxyType(_with_documented(adopted.conventions, declared.conventions)),
     )
     return Implementation(
         name=name,

@@ -69,6 +69,21 @@ def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tupl
     return tuple((name, meant) for name, meant in pairs if meant in absent)
 
 
+def is_of_another_interface(function: Callable[..., Any], operation: Operation) -> bool:
+    """Return whether a function must be given more by position than an operation, some of it under unknown names.
+
+    It only has the operation's name: what it takes is no mistake.
+    """
+    needed = [one.name for one in _parameters(function) if one.default is one.empty and one.kind not in _CATCH_ALLS]
+    by_position = [
+        one.name
+        for one in _parameters(function)
+        if one.name in needed and one.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    known = {one.name for one in operation.parameters}
+    return len(by_position) > len(operation.positional) and not known.issuperset(needed[len(operation.positional) :])
+
+
 def unaccepted_call(function: Callable[..., Any], operation: Operation) -> str:
     """Return why the function cannot be called with the operation's required parameters; empty when it can.
 

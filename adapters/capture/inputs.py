@@ -28,6 +28,8 @@ Shape = tuple[int, ...]
 
 # Small primes: rarely the size of a part of a model.
 _BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
+# Buckets of T5 for both directions differ from those for one from a distance of 9 on, with their usual number.
+_OTHER_LENGTHS = (13, 17, 11, *_SHORT_LENGTHS)
 _MOST_LISTED = 6
 _MOST_ADJUSTED = 24
 
@@ -104,7 +106,7 @@ def sizes_for(shapes: Mapping[str, Shape]) -> Sizes:
     lengths = _lengths_within(shapes)
     pairs = [(batch, length) for length in lengths for batch in _BATCHES if batch != length]
     batch, length = min(pairs, key=lambda pair: cost(*pair))
-    others = [other for other in _SHORT_LENGTHS if other not in (batch, length) and other <= max(lengths)]
+    others = [other for other in _OTHER_LENGTHS if other not in (batch, length) and other <= max(lengths)]
     return Sizes(batch, length, min(others, key=collision, default=length))
 
 

@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import backward_pairs, cached, training
+from veriformer.adapters.matching import backward_pairs, cached, documented, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import classes_in
 from veriformer.adapters.matching.forms import Adopted, Form
@@ -27,10 +27,11 @@ from veriformer.adapters.matching.matching import (
     matched,
 )
 from veriformer.adapters.matching.modules import functions_of_classes
-from veriformer.adapters.matching.names import parameters_of
+from veriformer.adapters.matching.names import LENGTHS, folded, parameters_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.sources import taken
+from veriformer.adapters.matching.temperatures import has_temperature
 from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
@@ -43,7 +44,7 @@ class Offer:
     """The operations of an object, its framework where it was found, and what is said of its functions.
 
     `others` are its public functions that are no operation, each with the reason; `alone` are the functions that have
-    to be checked by themselves: "my_attention.py:NAME".
+    to be checked by themselves: "my_attention.py:NAME". `conventions` are those that documentation states.
     """
 
     operations: Mapping[str, Callable[..., Any]]
@@ -53,6 +54,7 @@ class Offer:
     alone: tuple[str, ...] = ()
     limitations: tuple[str, ...] = ()
     fixed_values: Mapping[str, Any] = field(default_factory=dict)
+    conventions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -69,13 +71,16 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     Raises NoOperations where there are none, and LoadError for what cannot be meant.
     """
     offer = _offered(found, name, home, asked)
+    if not _is_ours(found):
+        offer = replace(offer, conventions=documented.conventions(offer.operations))
     return _or_none(replace(offer, others={**_builders_in(found), **offer.others}), found, name)
 
 
 def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
-    own = _own(found, name)
+    own, others = _of_this_interface(_own(found, name))
     declared = asked.framework or declarations.declared_framework(found, name, home)
     classes, reasons = _classes_of(found, home)
+    reasons |= others
     functions = {} if _is_ours(found) else _to_match(found, classes, declared, asked)
     if not isinstance(declared, str | None) or not functions:
         return Offer(own, asked.framework or _framework_of_all(found, own, declared), others=reasons)
@@ -109,6 +114,19 @@ def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:
     if isinstance(found, Mapping) or _is_function(found):
         return {}
     return dict(declarations.own_operations(found, name))
+
+
+def _of_this_interface(own: Functions) -> tuple[Functions, dict[str, str]]:
+    """Return the functions that are operations by their name, and the reasons why others only have such a name."""
+    others = {}
+    for name, function in own.items():
+        record = OPERATIONS[name]
+        # Functions of the other operations are matched by their parameters.
+        is_composed = not record.also_called and not record.forward and not cached.is_step(function)
+        if is_composed and signatures.is_of_another_interface(function, record):
+            form = f"{name}({', '.join([*record.positional, '*', '...'])})"
+            others[name] = f"its parameters are others than those of {form} in the interface"
+    return {name: function for name, function in own.items() if name not in others}, others
 
 
 def _is_function(found: object) -> bool:
@@ -176,6 +194,8 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
         return not cached.is_step(function) and not backward_pairs.is_of_another_form(name, function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
         return False
+    if has_temperature(name, parameters_of(function) or ()):
+        return False
     if declared is not None:
         return True
     if frameworks_used(function) not in ((), ("numpy",)) or is_of_another_interface(function, name):
@@ -198,6 +218,8 @@ def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
     known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
     if name == "cross_entropy":
         known |= {one.name for one in takings if is_weighing(one.name)}
+    if "mask" in record.features:
+        known |= {one.name for one in takings if folded(one.name) in LENGTHS}
     return all(one.name in known for one in takings)
 
 

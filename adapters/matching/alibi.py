@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Inner, Layout, of_heads
-from veriformer.adapters.matching.names import Taking, is_called
+from veriformer.adapters.matching.names import Taking, is_called, words_of
 from veriformer.adapters.matching.namespaces import stacked
 from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.texts import tree_of
 from veriformer.spec.operations import OPERATIONS
 
 _INPUTS = ("query", "key", "value")
@@ -25,6 +27,14 @@ def inputs_among(names: Sequence[str]) -> dict[str, str]:
     """Return which of some names are the queries, keys and values of an attention; empty where one is missing."""
     found = {role: name for role in _INPUTS for name in names if is_called(name, _RECORD.parameter(role))}
     return found if len(found) == len(_INPUTS) else {}
+
+
+def adds_biases(function: Callable[..., Any], name: str) -> bool:
+    """Return whether an attention adds ALiBi's biases itself: its name says so, or what it calls is called so."""
+    tree = tree_of(function)
+    called = (one.func for one in ast.walk(tree or ast.Module([], [])) if isinstance(one, ast.Call))
+    names = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in called]
+    return any("alibi" in words_of(one) for one in (name, *names))
 
 
 def is_attention(takings: Sequence[Taking]) -> bool:

@@ -16,8 +16,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.by_query import WITH_HEADS, Samples, refuse_positions
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.losses import LENGTHS
-from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.names import LENGTHS, folded
 from veriformer.adapters.matching.namespaces import reshaped, rows_at, shape_of, transposed
 from veriformer.adapters.matching.sources import Taken, needs_heads
 

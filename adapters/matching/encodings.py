@@ -49,7 +49,7 @@ def by_name(parameter: str, hides: bool | None, *, boolean: bool = False) -> Seq
 
     Values decide; the name does where a wrong function makes them alike. `hides`, `boolean`: see `encodings`.
     """
-    kinds = _said(hides, boolean)
+    kinds = said_kinds(hides, boolean=boolean)
     return sorted(kinds, key=lambda one: not one.words.startswith(HIDDEN)) if "pad" in parameter.lower() else kinds
 
 
@@ -59,11 +59,11 @@ def encodings(hides: bool | None, *, boolean: bool = False) -> list[Encoding]:
     Where documentation says whether what is True `hides`, the opposite is a mistake. A function that asks
     whether a mask is `boolean` means that by truth values, not by 1 and 0.
     """
-    kinds = _said(hides, boolean)
+    kinds = said_kinds(hides, boolean=boolean)
     return [*kinds, *(Encoding(one.words, _of_whole(one)) for one in kinds)]
 
 
-def _said(hides: bool | None, boolean: bool) -> Sequence[Encoding]:
+def said_kinds(hides: bool | None, *, boolean: bool = False) -> Sequence[Encoding]:
     """Return the kinds of masks that documentation does not contradict, with what it says in their words."""
     kinds = [one for one in KINDS if not boolean or not one.words.startswith("1 ")]
     if hides is None:

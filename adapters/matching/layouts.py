@@ -269,6 +269,7 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         Changed("(B, L, H, D), its result (B, L, H·D)", 4, names, _exchanged, _unflattened),
         OneQuery(AsItIs(), "(B, H, D), one query", 3),
         OneQuery(OneByOne("", 3, names, 1), "(H, D), one query, without samples", 2),
+        OneQuery(OneByOne("", 2, names, 2), "(D,), one query of one head", 1),
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.names import Z_LOSSES, folded
+from veriformer.adapters.matching.names import LENGTHS, Z_LOSSES, folded
 from veriformer.adapters.matching.namespaces import (
     chosen,
     joined,
@@ -38,13 +38,6 @@ _WEIGHTS = frozenset(
     targetweights labelmask paddingmask padmask attentionmask keep keepmask validmask valid nonpad nonpadmask
     """.split()  # noqa: SIM905
 )
-LENGTHS = frozenset(
-    """
-    lengths length lens len validlens validlen validlengths validlength seqlens seqlengths sequencelengths
-    sequencelength keylengths keylens kvlens kvlengths numvalid targetlengths memorylengths
-    """.split()  # noqa: SIM905
-)
-"""What the numbers of tokens or keys that count are called, one for each sample."""
 # How far below the smallest logit of a row that of another class lies, so that it adds nothing.
 _FAR = 200.0
 # The square of what is larger might overflow in float32.

@@ -48,7 +48,7 @@ _WAYS_TO_ATTEND = frozenset(
     """
     local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths
     flash fwd forward my simple naive batched causal masked heads head multi reference ref torch jax np numpy
-    with using padding mask bias lens online streaming split
+    with using padding mask bias lens online streaming split softmax exact vanilla plain
     """.split()  # noqa: SIM905
 )
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
@@ -262,20 +262,29 @@ def _operations(
     of_name = suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
+    if _is_called_attention(name) and has_weights_apart(OPERATIONS["multi_head_attention"], takings):
+        of_name = ["multi_head_attention", *(one for one in of_name if one != "multi_head_attention")]
     if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
         of_name.append("scaled_dot_product_attention")
     grouped = repeats_key_heads(function) or any(folded(one.name) in REPEATS for one in takings)
     if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and grouped:
         of_name.insert(0, _GROUPED)
+    if "feed_forward" in of_name and "gated_feed_forward" not in of_name and _has_a_gate(takings):
+        of_name.insert(0, "gated_feed_forward")
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")
-    if "alibi" in words_of(name) and alibi.is_attention(takings):
+    if alibi.is_attention(takings) and alibi.adds_biases(function, name):
         of_name = ["alibi_bias"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
     for operation in [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]:
         yield operation, False
+
+
+def _has_a_gate(takings: Sequence[Taking]) -> bool:
+    """Return whether a parameter is called as the matrix of a gate is."""
+    return any("gate" in words_of(one.name) for one in takings)
 
 
 def _is_called_attention(name: str) -> bool:

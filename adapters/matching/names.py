@@ -19,12 +19,20 @@ _MANNERS = frozenset(
     block numerically 1 2 3 the from scratch with mask masked and to bias tensor single batched batch torchlike hf
     nano eager standard functional base default exact approx tanh erf cached online einsum tiled interleaved half
     last axis causal cross weights loss logits smoothing smoothed label labels llama mistral mixtral gemma qwen phi
-    gpt bert vit deepseek olmo
+    gpt bert vit deepseek olmo temperature neox gptj j roformer palm falcon whisper clip nanogpt adjacent pairs
+    pair split
     """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 Z_LOSSES = ("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef")
 """What the share of the squared log-sum-exp in a loss is called."""
+LENGTHS = frozenset(
+    """
+    lengths length lens len validlens validlen validlengths validlength seqlens seqlengths sequencelengths
+    sequencelength keylengths keylens kvlens kvlengths numvalid targetlengths memorylengths
+    """.split()  # noqa: SIM905
+)
+"""What the numbers of tokens or keys that count are called, one for each sample."""
 REPEATS = frozenset(
     """
     nrep numrep repeats nrepeats groups ngroups numgroups numkeyvaluegroups kvgroups numkvgroups queriesperkv

@@ -6,6 +6,7 @@ that this is the whole state is seen by a run of three steps, which must give wh
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 import sys
@@ -100,7 +101,7 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
         lacking += [one for one in ("beta1", "beta2") if one not in settings]
     if lacking:
         raise DoesNotFit(f"nothing is {', '.join(lacking)}")
-    is_adamw = "adamw" in folded(getattr(function, "__name__", ""))
+    is_adamw = "adamw" in folded(getattr(function, "__name__", "")) or "adamw" in (source_of(function) or "").casefold()
     decays = ((True,) if is_adamw else (True, False)) if "weight_decay" in settings else (False,)
     maker = _of_class if isinstance(function, type) else _of_function
     for decay in decays:
@@ -219,10 +220,30 @@ def _of_state(
 
 
 def _fresh(function: Any, parameters: Any) -> Any:
-    """Return the state before the first step: what the module's own function makes, else an empty mapping."""
+    """Return the state before the first step: what the module's own function makes, else an empty mapping.
+
+    What a function reads of that without having put it there is what its caller begins with: no steps and no moments.
+    """
     bound = getattr(inspect.unwrap(function), "__globals__", {})
     build = next((value for name, value in bound.items() if folded(name) in _OF_BUILDERS and callable(value)), None)
-    return {} if build is None else build(parameters)
+    return _Beginning(parameters) if build is None else build(parameters)
+
+
+class _Beginning(dict[str, Any]):
+    """A state that has its moments and its count from the first time on that they are read."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__()
+        self._parameters = parameters
+
+    def __missing__(self, key: str) -> Any:
+        if _is_called((key,), _COUNTS):
+            self[key] = 0
+        elif _is_called((key,), _FIRST) or _is_called((key,), _SECOND):
+            self[key] = exchanged(copy.copy(self._parameters), lambda _, one: one * 0)
+        else:
+            raise KeyError(key)
+        return self[key]
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

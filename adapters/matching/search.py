@@ -17,8 +17,11 @@ from veriformer.adapters.matching import (
     log_sums,
     losses,
     masks,
+    masks_of_heads,
+    offsets,
     own_tables,
     special,
+    temperatures,
 )
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import (
@@ -56,6 +59,9 @@ from veriformer.adapters.matching.sources import (
 )
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import (
+    is_of_more_than_matrices,
+    keeps_axes,
+    reads,
     says_causal,
     says_more_than_a_lookup,
     says_power_of_two,
@@ -101,6 +107,8 @@ def form_of(
     any of the right shape.
     """
     found = taken(operation, takings, by_order=named)
+    if operation == "rotary_embedding":
+        found = special.without_unread_places(found, function)
     # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.
     framework.use_one_thread()
     trials = Trials(function, framework)
@@ -110,6 +118,10 @@ def form_of(
     own = sublayer_of(function)
     # What is said to take samples of positions is not right where it is right for rows alone.
     least_rank = 3 if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function) else 0
+    if operation in (*_NORMS, "softmax"):
+        # A sum whose axis is kept is meant for arrays with other axes.
+        least_rank = max(least_rank, 2 if keeps_axes(function) else 0)
+    of_whole_arrays = operation in ATTENTION and is_of_more_than_matrices(function)
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
     candidates = _candidates(operation, found, framework)
     if own is not None:
@@ -117,13 +129,14 @@ def form_of(
     for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
-        if form.layout.rank < least_rank:
-            continue
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
+        if form.layout.rank < least_rank or (fewer and of_whole_arrays):
+            continue
         probe = _probe(operation, sizes, form, own)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
-            one, its = _causal_or_not(answered, probe, result, words_of(name), must=must_be_causal)
+            must = must_be_causal or (named and _hides_later_keys(trials, answered, probe, result))
+            one, its = _causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
@@ -246,14 +259,20 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         return
     whole = by_length.with_all_keys(form, found, framework) if operation in ATTENTION else [form]
     form = whole[0]
+    if operation == masks_of_heads.OPERATION:
+        form = masks_of_heads.with_all_keys(form, found, framework)
+        whole = [*masks_of_heads.with_whole_masks(form, found, framework)]
+        form = whole[0]
     forms = [
         *(one for each in whole for one in (chunks.forms(each, found) if operation in ATTENTION else [each])),
         *masks.with_whole_masks(form, found),
         *special.exchanged(form, found),
     ]
     forms += _with_weights_otherwise(operation, form, found)
-    for one in forms:
-        yield from _of_one_activation(operation, special.limited(operation, one, found))
+    yield from special.with_held_parameters(form, found)
+    for each in forms:
+        for one in temperatures.forms(operation, each, found):
+            yield from _of_one_activation(operation, special.limited(operation, one, found))
 
 
 def _with_weights_otherwise(operation: str, form: Form, found: Taken) -> Iterator[Form]:
@@ -319,6 +338,32 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
     yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
 
 
+def _hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> bool:
+    """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
+
+    Other numbers in the last key change the last query alone, or none; those in the first one change every query.
+    """
+    if form.operation not in ATTENTION or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
+        return False
+    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0)]
+    of_last, of_first = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
+    return bool(of_first.size and of_first.all() and of_last.size > 1 and not of_last[:-1].any())
+
+
+def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
+    """Return which queries, (L,), get another result where a key and its value have other numbers."""
+    arguments = dict(probe.arguments)
+    for name in ("key", "value"):
+        if name in arguments:
+            arguments[name] = arguments[name].copy()
+            arguments[name][..., key, :] += 1.0
+    other = trials.result(form, Probe(probe.operation, arguments, probe.expected))
+    if other is None or other.shape != result.shape:
+        return None
+    differs = ~np.isclose(result, other, rtol=1e-4, atol=1e-6)
+    return np.asarray(differs.any(axis=tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)))
+
+
 def _causal_or_not(
     form: Form, probe: Probe, result: np.ndarray, words: Sequence[str], *, must: bool
 ) -> tuple[Form, Probe]:
@@ -349,7 +394,10 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:
+        form = offsets.with_offset(trials, form, found, probe)
         form = masks.with_numbers(trials, masks.with_visibility(trials, form, found, probe), found, probe)
+    if form.operation == masks_of_heads.OPERATION:
+        form = masks_of_heads.with_mask(trials, form, found, probe)
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
     form = _of_its_lengths(trials, form, found, probe)
@@ -361,7 +409,10 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     lost = set(best.form.features) - set(form.features)
     unanswered = [name for name, role in found.roles.items() if role in lost]
     left_out = tuple(dict.fromkeys([*passed_over, *unanswered, *masks.not_given(form, found)]))
-    return replace(best, form=replace(form, left_out=left_out))
+    unread = tuple(one for one in left_out if one in found.roles and not reads(trials.function, one))
+    words = (*form.words, *(f"`{one}` has no effect, since the code does not read it" for one in unread))
+    left_out = tuple(one for one in left_out if one not in unread)
+    return replace(best, form=replace(form, words=words, left_out=left_out))
 
 
 def _with_those_that_answer(trials: Trials, form: Form, probe: Probe) -> tuple[Form, Probe]:

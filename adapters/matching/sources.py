@@ -10,7 +10,7 @@ from typing import Any
 from veriformer.adapters.matching import held
 from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
-from veriformer.adapters.matching.names import NEUTRAL, REPEATS, Taking, assigned, folded, is_called
+from veriformer.adapters.matching.names import LENGTHS, NEUTRAL, REPEATS, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
 from veriformer.adapters.matching.packed import PARTS, Packed, packed_among
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
@@ -18,7 +18,7 @@ from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 _LAST_AXIS = ("dim", "axis", "axes")
 # What sets how a function computes, and is no input of it.
 _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
-_WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv")
+_WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv", "querypreattnscalar")
 _HEADS = ("numheads", "nheads", "nhead", "heads", "h")
 _CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
@@ -49,6 +49,20 @@ _MEMBERS: Mapping[str, str] = {
     "b_k": "bk kbias kprojbias",
     "b_v": "bv vbias vprojbias",
     "b_o": "bo obias oprojbias outprojbias outprojb outbias bout cprojb cprojbias projb bproj",
+}
+
+
+# What arrays of one dictionary are called, and arguments are not: those are queries and keys themselves.
+_HELD_ALONE: Mapping[str, str] = {
+    "w_q": "q query attn.q.weight",
+    "w_k": "k key attn.k.weight",
+    "w_v": "v value attn.v.weight",
+    "w_o": "o out output attn.cproj.weight",
+    "b_o": "attn.cproj.bias",
+    "w_1": "mlp.cfc.weight fc1.weight linear1.weight cfc.weight",
+    "b_1": "mlp.cfc.bias fc1.bias linear1.bias cfc.bias",
+    "w_2": "mlp.cproj.weight fc2.weight linear2.weight cproj.weight",
+    "b_2": "mlp.cproj.bias fc2.bias linear2.bias cproj.bias",
 }
 
 
@@ -92,7 +106,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     in_packed = {f"weights.{part}" for array in packed.values() for part in PARTS[array]}
     wanted = [one for one in wanted if one.name not in in_packed]
     options = [one.name for one in takings if _is_of_options(record, one)][:1]
-    others = [one for one in takings if one.name not in (whole, *options, *packed)]
+    others = [one for one in takings if one.name not in (whole, *options, *packed, *_lengths_in(record, takings))]
     roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
     roles = _with_padding(roles, others, of_role)
@@ -112,6 +126,13 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
     return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
+
+
+def _lengths_in(record: Operation, takings: Sequence[Taking]) -> list[str]:
+    """Return the parameters that are lengths of keys by their names, where an operation has a mask in their place."""
+    if "mask" not in record.features:
+        return []
+    return [one.name for one in takings if folded(one.name) in LENGTHS]
 
 
 def _with_padding(roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]) -> dict[str, str]:
@@ -164,7 +185,11 @@ def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:
 
 def _of_whole(record: Operation, *, turned: bool, by_head: bool = False) -> Source:
     shape = next(one.shape for one in record.parameters if one.kind == "weights")
-    members = {name: names for name, names in _MEMBERS.items() if f"{name} " in f"{shape.replace(',', ' ')} "}
+    members = {
+        name: f"{names} {_HELD_ALONE.get(name, '')}"
+        for name, names in _MEMBERS.items()
+        if f"{name} " in f"{shape.replace(',', ' ')} "
+    }
 
     def of(arguments: Arguments) -> Any:
         heads = int(arguments["num_heads"]) if by_head else 0
@@ -237,9 +262,10 @@ def _of_role(role: Parameter, one: Taking) -> Source:
         missing = _NEITHER[name]
     if name == "window" and (not one.has_default or type(one.default) is int):
         missing = NO_WINDOW
-    if name == "softcap" and one.default is None:
+    if name == "softcap" and (one.default is None or type(one.default) in (int, float)):
         # Its own way to have none is None; what 0 does is not its matter.
-        return lambda arguments: arguments.get(name) or missing
+        none = None if one.default else missing
+        return lambda arguments: arguments.get(name) or none
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, losses
+from veriformer.adapters.matching import alibi, held, losses
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded, is_called
@@ -18,6 +18,7 @@ from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument
 from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.texts import reads
 from veriformer.spec.operations import OPERATIONS
 
 TableOf = Callable[[Arguments], "list[np.ndarray]"]
@@ -142,6 +143,33 @@ def exchanged(form: Form, found: Taken) -> Iterator[Form]:
         yield replace(form, sources=sources, words=(*form.words, f"`{up}` is the gate"))
 
 
+_OF_NORMS: Mapping[str, str] = {
+    "gamma": "gamma g gain scale weight w",
+    "beta": "beta b bias shift offset",
+}
+
+
+def with_held_parameters(form: Form, found: Taken) -> Iterator[Form]:
+    """Yield the form of a norm whose gain and shift come in a dictionary, by each name that people give them."""
+    names = [one for one in found.needed if folded(one) in (*held.NAMES, "ln", "norm", "ps")]
+    role = next((found.roles.get(one, "") for one in names), "")
+    if form.operation not in ("layer_norm", "rms_norm") or len(names) != 1 or role in ("x", "eps"):
+        return
+
+    def of(arguments: Arguments) -> Any:
+        given = {role: arguments[role] for role in _OF_NORMS if role in arguments}
+        return {name: value for role, value in given.items() for name in _OF_NORMS[role].split()}
+
+    known = {*found.missing, role} & {*_OF_NORMS}
+    lacking = tuple(one for one in found.missing if one not in known)
+    words = (f"`{names[0]}`: a dictionary",)
+    yield limited(
+        form.operation,
+        replace(form, sources={**form.sources, names[0]: of}, words=words),
+        replace(found, missing=lacking),
+    )
+
+
 def takes_tables(found: Taken) -> bool:
     """Return whether a function is given tables of cosines and sines."""
     return not {*_COS, *_SIN, *_COMPLEX}.isdisjoint(_folded(found.sources))
@@ -155,6 +183,19 @@ def rotates_by_tables(names: Iterable[str]) -> bool:
 
 def _folded(names: Iterable[str]) -> dict[str, str]:
     return {folded(name): name for name in names}
+
+
+def without_unread_places(found: Taken, function: Callable[..., Any]) -> Taken:
+    """Return what the parameters of a rotation by tables are given, without positions that it takes and never reads.
+
+    Hugging Face's functions have kept `position_ids` so, "deprecated and unused": their tables are those of the rows.
+    """
+    places = _named_places(found)
+    if places is None or places in found.needed or not takes_tables(found) or reads(function, places):
+        return found
+    roles = {name: role for name, role in found.roles.items() if name != places}
+    sources = {**found.sources, places: lambda _: LEFT_OUT}
+    return replace(found, roles=roles, sources=sources, missing=(*found.missing, "positions"))
 
 
 def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:

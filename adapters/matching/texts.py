@@ -32,6 +32,7 @@ _OF_A_MODULE = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_pe
 _COUNTS_OWN = re.compile(
     r"itself and the [\w`]+ ?- ?1|\b[itq] ?- ?[\w`]+ ?\+ ?1\b"
     r"|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
+    r"|the (query|current|own)( one| key| token| position)? (is )?included"
     r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included",
     re.I,
 )
@@ -189,6 +190,38 @@ def shifts_by_one(function: Callable[..., Any]) -> bool:
     ends = {ast.unparse(one.upper) for one in slices if one.lower is None and one.upper is not None}
     starts = {ast.unparse(one.lower) for one in slices if one.upper is None and one.lower is not None}
     return "-1" in ends and "1" in starts
+
+
+def keeps_axes(function: Callable[..., Any]) -> bool:
+    """Return whether source keeps an axis that it sums over, as is of use for arrays of several axes alone."""
+    return bool(re.search(r"keepdims?\s*=\s*True", source_of(function) or ""))
+
+
+def reads(function: Callable[..., Any], parameter: str) -> bool:
+    """Return whether source reads a parameter anywhere; True where it cannot be had."""
+    tree = tree_of(function)
+    if tree is None or not tree.body:
+        return True
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return any(one.id == parameter and isinstance(one.ctx, ast.Load) for one in names)
+
+
+# Axes that are counted from the end: what is written so is meant for arrays with axes before them.
+_FROM_END = re.compile(r"(transpose|swapaxes|permute|moveaxis)\([^()]*-[12]\s*,\s*-[12]|\.mT\b|[\"']\.\.\.")
+_HEADS_OR_SAMPLES = re.compile(r"\b(heads?|batch(es)?|n_?heads?|num_heads)\b", re.I)
+
+
+def is_of_more_than_matrices(function: Callable[..., Any]) -> bool:
+    """Return whether source counts axes from the end, where its file speaks of heads or samples and it of no matrix."""
+    source = source_of(function) or ""
+    documented = inspect.getdoc(function) or ""
+    of_matrices = re.search(r"[(\[]\s*\w+\s*,\s*\w+\s*[)\]]", documented)
+    module = inspect.getmodule(function)
+    try:
+        whole = inspect.getsource(module) if module is not None else source
+    except (OSError, TypeError):
+        whole = source
+    return bool(_FROM_END.search(source) and _HEADS_OR_SAMPLES.search(whole)) and not of_matrices
 
 
 def says_three_axes(function: Callable[..., Any]) -> bool:

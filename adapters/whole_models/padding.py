@@ -22,10 +22,14 @@ _CANDIDATE = re.compile(r"mask|pad|valid", re.IGNORECASE)
 _OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encoder_att|id$|idx$", re.IGNORECASE)
 # Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
 _STANDARD = re.compile(r"^(attention_mask|(\w+_)?(key_)?padding_mask|pad_mask)$")
+# With an axis for heads and one for queries, what is called so is applied to the logits of an attention.
+_OF_ATTENTION = re.compile(r"^((attn|src|tgt|self_attn)_)?mask$")
 _TRUE_IS_PADDING = re.compile(r"key_padding_mask$")
 # No number of heads equals both.
 _BATCHES = (2, 3)
 _LENGTH = 6
+# The axes of a mask of logits: samples, heads, queries and keys.
+_OF_LOGITS = 4
 _HIDDEN = slice(1, 3)
 _BEHIND = slice(3, None)
 # The influence that is left under the right reading, of that under the opposite one and of that without the argument.
@@ -153,13 +157,18 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
     for rank, kind in product((2, 3, 4), ("bool", "int", "float", "additive")):
         readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
         judged = [_decided(readings, sequences, inputs) for inputs in drawn]
-        if judged[0] is not None and judged[0] == judged[1]:
+        known = {one for one in judged if isinstance(one, Padding)}
+        if rank == _OF_LOGITS and None not in judged and len(known) == 1 and len({*judged}) > 1:
+            # It hides less than a mask does, and more than nothing: what hides least in both is how it is meant.
+            usual = usual or known.pop()
+        elif judged[0] is not None and judged[0] == judged[1]:
             if judged[0] in readings:
                 # What its documentation says is what its users hand over, and a law shows where that hides nothing.
                 found = readings[readings.index(judged[0])]
                 return found if hidden is None or kind == "additive" else found.as_documented(hides=hidden)
             usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
-    return usual if usual is not None and _STANDARD.search(name) else None
+    named = _STANDARD if usual is None or usual.rank < _OF_LOGITS else _OF_ATTENTION
+    return usual if usual is not None and (_STANDARD.search(name) or named.search(name)) else None
 
 
 def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Padding | str | None:
@@ -181,8 +190,8 @@ def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Pa
     least, other = found[order[0]], found[order[1]]
     if least < _MUCH_LESS * other and least < _LESS * plain:
         return readings[int(order[0])]
-    counts = readings[0].rank == 2 and np.isfinite(found).all() and _may_hide_nothing(readings, sequences, inputs)
-    return "none" if counts else None
+    counts = readings[0].rank in (2, _OF_LOGITS) and np.isfinite(found).all()
+    return "none" if counts and _may_hide_nothing(readings, sequences, inputs) else None
 
 
 def _may_hide_nothing(readings: list[Padding], sequences: Sequences, inputs: Array) -> bool:

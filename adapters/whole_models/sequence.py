@@ -62,7 +62,9 @@ class Sequences:
     def width(self) -> int:
         """How many numbers each position of a sequence of vectors has; all numbers of an image."""
         shape = tuple(int(size) for size in self.recorded.shape)
-        return math.prod(shape[1:]) if len(shape) == _IMAGE else shape[-1]
+        if self.axes[1] is not None:
+            return shape[-1]
+        return math.prod(shape if self.axes[0] is None else shape[1:])
 
     @cached_property
     def is_fixed(self) -> bool:
@@ -204,7 +206,8 @@ class Sequences:
         if "float" in name and name != self.stage.dtype:
             inputs = self.as_framework(self.as_numpy(inputs))
         if self.axes[1] is None:
-            return inputs.reshape(inputs.shape[0], *self.recorded.shape[1:])
+            shape = self.recorded.shape
+            return inputs.reshape(shape if self.axes[0] is None else (inputs.shape[0], *shape[1:]))
         if self.axes == (1, 0):
             return inputs.swapaxes(0, 1)
         return inputs[0] if self.axes[0] is None else inputs
@@ -243,6 +246,8 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
         raise NotWrapped("its result is of pairs of samples, so that no sample has one of its own")
     if rank == _IMAGE or (rank == _ROWS and not tokens and _has_samples_beside(given, place)):
         return Sequences(stage, place, given, (0, None), pooled=True)
+    if rank == _IMAGE - 1 and not tokens and _has_one_vector(stage, returned):
+        return Sequences(stage, place, given, (None, None), pooled=True)
     if rank == (1 if tokens else 2):
         return _judged(Sequences(stage, place, given, (None, 0)), returned)
     straight = _judged(Sequences(stage, place, given, (0, 1)), returned)
@@ -256,6 +261,12 @@ def _compares_samples(stage: Stage, given: Mapping[Place, Any], place: Place, re
     results = [array for _, array in named_arrays(returned, stage.framework.is_array)]
     pairs = bool(results) and tuple(results[0].shape) == (count, count)
     return count > 1 and pairs and _has_samples_beside(given, place)
+
+
+def _has_one_vector(stage: Stage, returned: Any) -> bool:
+    """Return whether a model returns one vector alone, as for one image (channels, height, width) without samples."""
+    results = [array for _, array in named_arrays(returned, stage.framework.is_array)]
+    return len(results) == 1 and len(results[0].shape) == 1
 
 
 def _has_samples_beside(given: Mapping[Place, Any], place: Place) -> bool:

@@ -145,12 +145,17 @@ def _directions(flow: Flow, reading: AttentionReading, setting: Setting) -> str:
 
 
 def _norms(reading: AttentionReading) -> Iterator[str]:
-    """Yield the norms of queries and keys."""
-    kinds = {role: getattr(reading, role).norm for role in _ROLES}
-    for kind in dict.fromkeys(norm.kind for norm in kinds.values() if norm is not None):
-        roles = [role for role, norm in kinds.items() if norm is not None and norm.kind == kind]
+    """Yield the norms of queries and keys, and whether they are over each head or over all of a position."""
+    norms = {role: norm for role in _ROLES if (norm := getattr(reading, role).norm) is not None}
+    widths = {role: getattr(reading, role).heads.shape[-1] for role in norms}
+    alike: dict[tuple[str, bool], list[str]] = {}
+    for role, norm in norms.items():
+        alike.setdefault((norm.kind, norm.width > widths[role]), []).append(role)
+    for (kind, is_over_all), roles in alike.items():
         late = [role for role in roles if getattr(reading, role).order[:1] == ("rotary",)]
-        yield f"{kind} of {' and '.join(roles)}{' after they are turned' if late == roles else ''}"
+        named = " and ".join(roles)
+        of = f"{named} over all heads" if is_over_all else f"each head of {named}"
+        yield f"{kind} of {of}{' after they are turned' if late == roles else ''}"
 
 
 def _projected(reading: AttentionReading) -> Iterator[str]:

@@ -27,6 +27,7 @@ from veriformer.conformance_tests.recognition.paths import common_path, layer_in
 from veriformer.conformance_tests.recognition.positions_kept import mistakes_of_positions
 from veriformer.conformance_tests.recognition.siblings import odd_layers
 from veriformer.conformance_tests.recognition.sites import Site
+from veriformer.conformance_tests.recognition.stated_pooling import departures_of_pooling
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_mistakes,
 )
@@ -108,6 +109,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_shares(model))
     found.extend(departures_of_parallel_blocks(model))
     found.extend(departures_of_patches(model))
+    found.extend(departures_of_pooling(model))
     found.extend(departures_of_ties(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))

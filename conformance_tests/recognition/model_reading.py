@@ -67,6 +67,8 @@ class ModelReading:
             return 1
         if first.dtype.kind == "f" and first.ndim == 2 and self._is_a_sequence(first):
             return 1
+        if first.dtype.kind == "f" and first.ndim == 3 and self._is_an_image(first):
+            return 1
         return int(first.shape[1 if self._positions_are_first(first.shape) else 0])
 
     def _positions_are_first(self, shape: tuple[int, ...]) -> bool:
@@ -80,6 +82,13 @@ class ModelReading:
         """Return whether the rows of vectors are positions of one sequence, and not samples of several numbers each."""
         logits = self._first_logits
         return len(logits) < len("BHLS") or logits[0] != len(vectors) or logits[-2] == len(vectors)
+
+    def _is_an_image(self, numbers: Array) -> bool:
+        """Return whether numbers (channels, height, width) are one image: its patches are rows, without samples."""
+        patches = next((self.flow.shape(one.output) for one in self.maps.linear), ())
+        logits = self._first_logits
+        without_samples = len(logits) == len("HLS") and len(patches) == len("LE")
+        return without_samples and patches[0] <= logits[-2] and patches[0] != numbers.shape[0] * numbers.shape[1]
 
     @cached_property
     def _first_logits(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -19,13 +19,17 @@ _NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class FoundNorm:
-    """A norm with what the values say of it; `gain` and `shift` are places among the candidates, None for none."""
+    """A norm with what the values say of it; `gain` and `shift` are places among the candidates, None for none.
+
+    `width` is the number of entries that it is over.
+    """
 
     kind: str
     eps: float | None
     placement: str
     gain: int | None
     shift: int | None
+    width: int = field(default=0, compare=False)
 
 
 def norm_of(x: Array, y: Array, vectors: Sequence[Array], unit: float) -> FoundNorm | None:
@@ -44,7 +48,7 @@ def norm_of(x: Array, y: Array, vectors: Sequence[Array], unit: float) -> FoundN
         for kind in ("layer_norm", "rms_norm"):
             found = _with_eps(kind, x, unscaled, factor, unit)
             if found is not None:
-                return FoundNorm(kind, *found, gain, shift)
+                return FoundNorm(kind, *found, gain, shift, x.shape[-1])
     return None
 
 

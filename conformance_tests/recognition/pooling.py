@@ -120,7 +120,7 @@ def _pooled(model: ModelReading, value: int) -> Pooled | None:
     longest, found = 1, None
     for one in sorted(distances, key=lambda one: distances[one]):
         array = model.flow.array(one)
-        wide = array.ndim > 2 and array.shape[-1] == width and array.shape[0] == model.batch
+        wide = array.shape[-1:] == (width,) and _has_samples(array, model.batch)
         length = array.size // rows.size
         # A slice of the stream, whose mean is taken, says less than the stream.
         # What was hidden in it before its mean was taken is not the stream yet.
@@ -133,6 +133,11 @@ def _pooled(model: ModelReading, value: int) -> Pooled | None:
                 words = "" if kept is None else "the mean over the positions that are kept"
             longest, found = (length, Pooled(words, one, kept)) if words else (longest, found)
     return found
+
+
+def _has_samples(array: Array, batch: int) -> bool:
+    """Return whether an array has an axis of samples before that of positions, or is of one sample without it."""
+    return array.shape[0] == batch if array.ndim > len("LE") else array.ndim == len("LE") and batch == 1
 
 
 def _kept_in_mean(model: ModelReading, stream: Array, rows: Array, values: Iterable[int]) -> int | None:

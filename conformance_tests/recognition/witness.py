@@ -289,7 +289,7 @@ _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normal
 
 def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
     """Yield mixtures whose chosen experts have shares of the sum one, or not, and a configuration says the other."""
-    stated = _called(model, _OF_SUM_ONE)
+    stated = stated_under(model, _OF_SUM_ONE)
     for mixture in model.mixtures if stated else ():
         is_one = "over the chosen" in mixture.scheme or "of sum one" in mixture.scheme
         is_other = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
@@ -303,7 +303,7 @@ def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
 
 def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
     """Yield networks that read the stream after the attention, or beside it, where a configuration says the other."""
-    stated = _called(model, _PARALLEL)
+    stated = stated_under(model, _PARALLEL)
     networks = [one for one in model.readings if one.is_judged and one.kind == "feed_forward" and one.layer is not None]
     of_attention = {one.layer for one in model.readings if one.kind == "self_attention"}
     networks = [one for one in networks if one.layer in of_attention]
@@ -321,14 +321,14 @@ def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
 
 def departures_of_patches(model: ModelReading) -> Iterator[Departure]:
     """Yield patches of another size than a configuration states."""
-    stated = _called(model, _PATCHES)
+    stated = stated_under(model, _PATCHES)
     for one in model.first_maps if stated else ():
         found = re.match(r"patches of (\d+) × (\d+)", patch_words(model.flow, one))
         shape = tuple(map(int, found.groups())) if found else ()
         if shape and all(type(value) is int and shape != (value, value) for value in stated.values()):
             name, value = next(iter(stated.items()))
             sentence = f"the configuration says that {name} is {value}, and the patches are {shape[0]} × {shape[1]}"
-            item = Suspicion("embedding", one.step, sentence, (), _module_of(one))
+            item = Suspicion("embedding", one.step, sentence, (), module_of(one))
             yield departure(model, "", None, "token_embedding", item)
 
 
@@ -338,7 +338,7 @@ def departures_of_ties(model: ModelReading) -> Iterator[Departure]:
     A head of as many classes as there are token types or positions gives none of tokens: the table is the largest that
     the inputs choose rows of.
     """
-    stated = _called(model, _TIED)
+    stated = stated_under(model, _TIED)
     tables = [one for one in model.maps.lookups if not model.flow.is_fixed(one.rows)]
     rows = max((model.flow.shape(one.table)[0] for one in tables), default=0)
     for one in model.ends[-1:] if stated and all(value is True for value in stated.values()) else ():
@@ -346,17 +346,18 @@ def departures_of_ties(model: ModelReading) -> Iterator[Departure]:
         if model.flow.shape(one.output)[-1] == rows and not is_tied:
             sentence = f"the configuration says that {next(iter(stated))} is True, and the unembedding is not tied"
             yield departure(
-                model, "", None, "unembedding", Suspicion("unembedding", one.step, sentence, (), _module_of(one))
+                model, "", None, "unembedding", Suspicion("unembedding", one.step, sentence, (), module_of(one))
             )
 
 
-def _called(model: ModelReading, names: re.Pattern[str]) -> dict[str, object]:
+def stated_under(model: ModelReading, names: re.Pattern[str]) -> dict[str, object]:
     """Return what is stated under names like these, by where it stands."""
     known = model.trace.configuration.items()
     return {name: value for name, value in known if names.match(name.rpartition(".")[2])}
 
 
-def _module_of(one: LinearMap) -> str:
+def module_of(one: LinearMap) -> str:
+    """Return the module that a map's matrix is a parameter of; empty where it is of none."""
     return one.names[0].rpartition(".")[0] if one.names else ""
 
 
@@ -390,7 +391,7 @@ def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list
 
 def _named(model: ModelReading, stated: Stated) -> dict[str, object]:
     """Return what is stated under one of the names, by where it stands; numbers that are 0 switch something off."""
-    return {name: value for name, value in _called(model, stated.names).items() if value}
+    return {name: value for name, value in stated_under(model, stated.names).items() if value}
 
 
 def _stands_in(model: ModelReading, stated: Stated, found: float | str) -> bool:

@@ -64,7 +64,7 @@ WINDOW = Parameter(
     "int",
     "feature",
     "keys seen on each side, None or −1 without limit",
-    also_called="windowsize slidingwindow",
+    also_called="windowsize slidingwindow localwindow attentionwindow slidingwindowsize",
 )
 SOFTCAP = Parameter(
     "softcap",
@@ -72,7 +72,10 @@ SOFTCAP = Parameter(
     "scalar",
     "feature",
     "c in c tanh(logit / c), None or 0 for none",
-    also_called="logitssoftcap softcapping logitcap attnlogitsoftcapping cap",
+    also_called=(
+        "logitssoftcap logitsoftcap softcapping logitcap logitscap attnlogitsoftcapping attnlogitsoftcap "
+        "attnsoftcap cap"
+    ),
 )
 SINKS = Parameter(
     "sinks",

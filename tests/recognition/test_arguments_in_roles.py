@@ -43,7 +43,7 @@ def test_arguments_in_their_roles_hold(build: Any):
     report = check(build())
     assert report.verdict == "conforms"
     assert {part.role for part in report.parts} == {"multi_head_attention"}
-    assert any("and two (2, 7, 24)" in notice for notice in report.notices)
+    assert any("and two (2, 13, 24)" in notice for notice in report.notices)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def test_shares_have_the_sum_that_is_stated(stated: ModuleType, is_one: bool) ->
 @pytest.mark.parametrize("is_late", (False, True))
 def test_norms_behind_the_rotation_are_told_as_such(stated: ModuleType, is_late: bool) -> None:
     report: Any = check(stated.turned_first(is_late).eval(), inputs=stated.TOKENS)
-    words = [part.summary for part in report.recognition.parts if "rms_norm of query and key" in part.summary]
+    words = [
+        part.summary for part in report.recognition.parts if "rms_norm of each head of query and key" in part.summary
+    ]
     assert words and all(("after they are turned" in one) == is_late for one in words)
 
 

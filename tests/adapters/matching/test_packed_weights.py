@@ -67,8 +67,8 @@ def test_sequences_first_with_biases_that_must_be_given(loaded: Callable[..., An
     pytest.importorskip("torch")
     found = loaded(TORCH.format(scale="(width // num_heads) ** -0.5"))
     assert found.notices[0] == (
-        "multi_head_attention_forward is judged as multi_head_attention: (L, B, E); matrices (out, in); `attn_mask` "
-        "and `key_padding_mask` not given"
+        "multi_head_attention_forward is judged as multi_head_attention: (L, B, E); matrices (out, in); "
+        "`key_padding_mask` has no effect, since the code does not read it; `attn_mask` not given"
     )
     assert statuses(found) == {"passed"}
 

@@ -31,7 +31,12 @@ CAUSAL_DIAGONAL = Decision(
         mistake("causal_diagonal_off_by_one", lambda distance: distance >= -1),
         mistake("causal_mask_excludes_self", lambda distance: distance > 0),
         mistake("causal_mask_transposed", lambda distance: distance <= 0),
-        mistake("causal_mask_transposed", lambda distance: distance < 0, "causal_mask_negated"),
+        mistake(
+            "causal_mask_transposed",
+            lambda distance: distance < 0,
+            "causal_mask_negated",
+            "the causal mask is negated: each query sees the later keys alone, and not its own",
+        ),
     ),
 )
 

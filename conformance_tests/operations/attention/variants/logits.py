@@ -223,6 +223,16 @@ SCALE = Decision(
             _unless_given(lambda query, _: math.sqrt(query.shape[-1])),
             "the inner products are multiplied by √D instead of divided",
         ),
+        neighbour(
+            "halved",
+            lambda given, query, key: _unless_given(_usual)(given, query, key) / 2,
+            "the logits are halved: a temperature that is given has no effect",
+        ),
+        neighbour(
+            "quartered",
+            lambda given, query, key: _unless_given(_usual)(given, query, key) / 4,
+            "the logits are a quarter of what they are: a temperature multiplies them, instead of dividing",
+        ),
         neighbour("fourth_root", _unless_given(lambda query, _: query.shape[-1] ** -0.25), "the scale is D^(−1/4)"),
     ),
 )

@@ -1,0 +1,36 @@
+"""Conventions that the documentation of a function states: they are what it is held to, and are not inferred."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from veriformer.adapters.matching.layouts import ATTENTION
+
+_LAST = re.compile(
+    r"bottom[- ]?right|\bquer(y|ies)\b[^.;]{0,40}\b(is|are|being|as|at|with|stands?|taken to be)\b[^.;]{0,20}\blast\b"
+    r"|<=? ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
+    re.I,
+)
+_FIRST = re.compile(r"top[- ]?left|\bquer(y|ies)\b[^.;]{0,40}\b(is|are|being|as|at|with)\b[^.;]{0,20}\bfirst\b", re.I)
+_ONE_MORE = re.compile(
+    r"\(?\b1(\.0)? ?\+ ?`?(weight|gamma|scale|gain|g|w)\b|offset(s)? from (one|1)\b|(weight|gain|scale|gamma)s? - 1\b",
+    re.I,
+)
+_CAUSAL = re.compile(r"causal|autoregressive", re.I)
+
+
+def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+    """Return the conventions that the documentation of operations states, each with its operation's name before it."""
+    found = {}
+    for operation, function in functions.items():
+        documented = inspect.getdoc(getattr(function, "function", function)) or ""
+        if operation in ATTENTION and _CAUSAL.search(documented):
+            last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
+            if last != first:
+                found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"
+        if operation == "rms_norm" and _ONE_MORE.search(documented):
+            found[f"{operation}.rms_norm_gain"] = "one_plus_gamma"
+    return found

@@ -1,0 +1,45 @@
+"""The position of the first query, which a causal attention with a cache is told: as many keys come before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from veriformer.adapters.matching.forms import KEY_LENGTH, QUERY_LENGTH, Form
+from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.probes import Probe
+from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.trying import Trials
+
+_NAMES = frozenset(
+    """
+    startpos startposition start offset queryoffset qoffset querystart qstart pastlen pastlength pastkvlen pastkvlength
+    pastkeyvalueslength cachelen cachelength cachedlen positionoffset posoffset startindex cacheposition
+    """.split()  # noqa: SIM905
+)
+
+
+def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form of a causal attention whose first query is told its position, where a parameter is called so.
+
+    Without it, keys and queries begin at the same position, and a function that leaves out the mask for a single query
+    would be right for the last one alone.
+    """
+    free = [name for name in found.sources if name not in found.roles and folded(name) in _NAMES]
+    name = next((one for one in free if one in found.needed or found.defaults.get(one) in (0, None)), None)
+    if name is None or "is_causal" not in form.features:
+        return form
+    limitation = f"{form.operation}.more_queries_than_keys"
+    told = replace(
+        form,
+        sources={**form.sources, name: _keys_before},
+        words=(*form.words, f"`{name}`: the number of keys before the first query"),
+        limitations=tuple(dict.fromkeys((*form.limitations, limitation))),
+    )
+    causal = probe.with_argument("is_causal", True)
+    return form if trials.result(told, causal) is None else told
+
+
+def _keys_before(arguments: Arguments) -> Any:
+    return arguments[KEY_LENGTH] - arguments[QUERY_LENGTH]

@@ -1,0 +1,80 @@
+"""A convention that documentation states is what a function is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from veriformer import check
+from veriformer.adapters.matching.documented import conventions
+
+pytest.importorskip("torch")
+
+CAUSAL = '''
+import torch
+
+def attention(q, k, v, causal=False):
+    """{documented}"""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        length, keys = scores.shape[-2:]
+        visible = torch.ones(length, keys, dtype=bool).tril({diagonal})
+        scores = scores.masked_fill(~visible, -torch.inf)
+    return scores.softmax(-1) @ v
+'''
+LAST, FIRST = "keys - length", "0"
+
+
+def named(found: Any) -> set[tuple[str, ...]]:
+    report = check(found, tier="quick")
+    return {suspect.mistakes for one in report.diagnoses for suspect in one.suspects[:1]}
+
+
+@pytest.mark.parametrize(
+    "documented",
+    (
+        "Causal: query i sees keys j <= i + (S - L).",
+        "With causal=True the last query is aligned with the last key.",
+        "If causal, the queries are taken to be the last positions of the keys.",
+        "causal: the mask is aligned to the bottom right corner.",
+    ),
+)
+def test_an_alignment_that_is_stated(loaded: Callable[..., Any], documented: str) -> None:
+    assert check(loaded(CAUSAL.format(documented=documented, diagonal=LAST)), tier="quick").exit_status == 0
+    wrong = loaded(CAUSAL.format(documented=documented, diagonal=FIRST))
+    assert named(wrong) == {("causal_top_left_vs_bottom_right",)}
+
+
+@pytest.mark.parametrize("diagonal", (LAST, FIRST))
+@pytest.mark.parametrize(
+    "documented", ("Causal attention.", "causal is top-left aligned, not bottom-right as in FlashAttention.")
+)
+def test_what_is_not_plain_is_inferred(loaded: Callable[..., Any], documented: str, diagonal: str) -> None:
+    assert check(loaded(CAUSAL.format(documented=documented, diagonal=diagonal)), tier="quick").exit_status == 0
+
+
+@pytest.mark.parametrize(("gain", "status"), (("(1 + weight)", 0), ("weight", 1)))
+def test_a_gain_that_is_stored_as_an_offset(loaded: Callable[..., Any], gain: str, status: int) -> None:
+    text = f'''
+import torch
+
+def rms_norm(x, weight, eps=1e-6):
+    """Weights are stored as an offset from one."""
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * {gain}
+'''
+    assert check(loaded(text), tier="quick", diagnosis=False).exit_status == status
+
+
+def test_what_a_file_declares_for_all_operations_counts_more(loaded: Callable[..., Any]) -> None:
+    text = CAUSAL.format(documented="Causal: the mask is aligned to the bottom right corner.", diagonal=FIRST)
+    declared = 'conventions = {"causal_alignment": "top_left"}\n' + text
+    assert check(loaded(declared), tier="quick").exit_status == 0
+
+
+def _plain(query: object, key: object, value: object) -> None:
+    """Attend to keys <= i + a - b."""
+
+
+def test_documentation_that_speaks_of_no_causal_mask_states_none() -> None:
+    assert conventions({"scaled_dot_product_attention": _plain}) == {}

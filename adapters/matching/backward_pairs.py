@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from veriformer.adapters.matching import saved
+from veriformer.adapters.matching.alibi import inputs_among
 from veriformer.adapters.matching.backward_classes import classes_with_both, forward_of, gradients_of, is_static
 from veriformer.adapters.matching.names import folded, is_called, parameters_of, suggested, words_of
 from veriformer.spec.operations import OPERATIONS
@@ -55,8 +56,14 @@ def pair_of(function: Any, name: str) -> Pair | None:
     forward = getattr(function, "forward_of_pair", None) or _forward_of(
         getattr(inspect.unwrap(function), "__globals__", {}), function, stem
     )
-    operation = _operation_of(stem) or (_operation_of(words_of(forward.__name__)) if forward is not None else None)
+    operation = _operation_of(stem) or (None if forward is None else _operation_by(forward))
     return None if operation is None else Pair(operation, function, forward)
+
+
+def _operation_by(forward: Callable[..., Any]) -> str | None:
+    """Return the operation that a forward pass is by its name, or by queries, keys and values; None for another one."""
+    takes = [one.name for one in parameters_of(forward) or ()]
+    return _operation_of(words_of(forward.__name__)) or (_ATTENTION if inputs_among(takes) else None)
 
 
 def _stem(words: Sequence[str]) -> list[str]:

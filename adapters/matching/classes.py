@@ -38,6 +38,20 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     return [*alone, *_with_parameters(tree)], [name for name in models if name in used]
 
 
+def without_forward_pass(place: str) -> list[str]:
+    """Return the public classes of a file with methods of their own and no forward pass, such as a trainer."""
+    try:
+        tree = ast.parse(Path(place).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    classes = [one for one in tree.body if isinstance(one, ast.ClassDef) and not one.name.startswith("_")]
+    return [one.name for one in classes if _has_methods(one) and not _has_forward(one)]
+
+
+def _has_methods(node: ast.ClassDef) -> bool:
+    return any(isinstance(one, ast.FunctionDef) and not one.name.startswith("_") for one in node.body)
+
+
 def _with_parameters(tree: ast.Module) -> list[str]:
     """Return the public functions of parameters that no other one uses, where there is one that makes parameters."""
     functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]

@@ -226,3 +226,26 @@ def update(grads, state: AdamWState, params, lr, b1=0.9, b2=0.999, eps=1e-8, wd=
 """
     assert check(loaded(text.format(rate="lr")), tier="quick").exit_status == 0
     assert named(loaded(text.format(rate="1"))) == {("adamw_decay_without_learning_rate",)}
+
+
+PASSES = """
+import torch
+
+def forward(q, k, v, scale=None):
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    p = (scale * q @ k.mT).softmax(-1)
+    o = p @ v
+    return o, (q, k, v, p, o, scale)
+
+def backward(do, saved):
+    q, k, v, p, o, scale = saved
+    ds = p * (do @ v.mT - (do * o).sum(-1, keepdim=True))
+    return dict(dq=scale * ds @ k, dk={factor}ds.mT @ q, dv=p.mT @ do)
+"""
+
+
+def test_a_pass_that_is_only_called_backward_belongs_to_what_is_called_forward(loaded: Callable[..., Any]) -> None:
+    found = loaded(PASSES.format(factor="scale * "))
+    assert found.taken_as["backward"] == "scaled_dot_product_attention_backward"
+    assert check(found, tier="quick").exit_status == 0
+    assert named(loaded(PASSES.format(factor=""))) == {("custom_backward_wrong",)}

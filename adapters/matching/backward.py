@@ -22,7 +22,7 @@ from veriformer.adapters.matching.backward_classes import gradient_beside
 from veriformer.adapters.matching.backward_pairs import Pair
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.gradients import Laid, layouts_of
-from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.layouts import Arguments, refuse_lengths
 from veriformer.adapters.matching.names import is_called, parameters_of
 from veriformer.adapters.matching.probes import CONVENTIONS, EQUAL_LENGTHS, EQUAL_WIDTHS, SIZES, drawn_argument, is_near
 from veriformer.adapters.matching.search import Found, needs
@@ -201,6 +201,9 @@ def _wired(
         return gradients
 
     def wiring(_: Any, arguments: Arguments) -> Any:
+        if "unequal_lengths" in limits:
+            # Other lengths need not raise, and are not what such a function is made for.
+            refuse_lengths(arguments, equal=True)
         found = layout.call(inner, arguments)
         return tuple(found) if OPERATIONS[name].results else found[0]
 

@@ -80,10 +80,7 @@ class OfLengths(Around):
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the result; ValueError for other lengths."""
-        queries, keys = (shape_of(arguments[name])[-2] for name in ("query", "key"))
-        if queries > keys or (self.equal and queries != keys):
-            wanted = "as many queries as keys" if self.equal else "no more queries than keys"
-            raise ValueError(f"the function takes {wanted}: there are {queries} and {keys}")
+        refuse_lengths(arguments, equal=self.equal)
         return self.layout.call(inner, arguments)
 
 
@@ -183,6 +180,14 @@ class OneQuery(Around):
         query = arguments["query"]
         rows = [part_of(query, (slice(None), slice(None), slice(row, row + 1))) for row in range(shape_of(query)[2])]
         return joined([self.layout.call(of_one, {**arguments, "query": row}) for row in rows], 2)
+
+
+def refuse_lengths(arguments: Arguments, *, equal: bool) -> None:
+    """Refuse more queries than keys, or other numbers of both where these are to be `equal`, with a ValueError."""
+    queries, keys = (shape_of(arguments[name])[-2] for name in ("query", "key"))
+    if queries > keys or (equal and queries != keys):
+        wanted = "as many queries as keys" if equal else "no more queries than keys"
+        raise ValueError(f"the function takes {wanted}: there are {queries} and {keys}")
 
 
 def is_for_each_sample(layout: Layout) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from veriformer import check
 
@@ -249,3 +250,31 @@ def test_a_pass_that_is_only_called_backward_belongs_to_what_is_called_forward(l
     assert found.taken_as["backward"] == "scaled_dot_product_attention_backward"
     assert check(found, tier="quick").exit_status == 0
     assert named(loaded(PASSES.format(factor=""))) == {("custom_backward_wrong",)}
+
+
+def test_a_pass_that_takes_as_many_keys_as_queries_refuses_others(loaded: Callable[..., Any]) -> None:
+    found = loaded(
+        """
+import numpy as np
+
+def attention_forward(q, k, v):
+    n, d = q.shape
+    p = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            p[i, j] = np.exp(q[i] @ k[j] / d**0.5)
+    p = p / p.sum(1, keepdims=True)
+    return p @ v, (q, k, v, p)
+
+def attention_backward(do, cache):
+    q, k, v, p = cache
+    dp = do @ v.T
+    ds = p * (dp - (dp * p).sum(1, keepdims=True)) / q.shape[1] ** 0.5
+    return ds @ k, ds.T @ q, p.T @ do
+"""
+    )
+    backward = found.operations["scaled_dot_product_attention_backward"]
+    drawn = np.random.default_rng(0).normal(size=(2, 1, 1, 3, 4))
+    assert all(one.shape == (1, 1, 3, 4) for one in backward(drawn[0], drawn[0], drawn[0], drawn[1]))
+    with pytest.raises(ValueError, match="as many queries as keys: there are 2 and 3"):
+        backward(drawn[0][:, :, :2], drawn[0], drawn[0], drawn[1][:, :, :2])

@@ -28,8 +28,9 @@ Build = Callable[[Path], None]
 def docs_command(path_only: bool, no_build: bool) -> None:
     """Open the documentation in a browser: how to use the program, every law with its proof, every mistake.
 
-    A wheel holds it. An installation from a clone builds it in the clone when it is first asked for, which takes
-    minutes. It needs no network. Without a screen, its path is printed.
+    A wheel holds it. With the extra "docs", an installation from a clone builds it in the clone when it is first asked
+    for, which takes minutes; without that, the command that installs and builds is printed. It needs no network.
+    Without a screen, its path is printed.
     """
     import webbrowser
 

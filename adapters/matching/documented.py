@@ -9,12 +9,13 @@ from typing import Any
 
 from veriformer.adapters.matching.layouts import ATTENTION
 
+# "The queries are taken to be the last L positions", and not "a query is limited to the last keys".
 _LAST = re.compile(
-    r"bottom[- ]?right|\bquer(y|ies)\b[^.;]{0,40}\b(is|are|being|as|at|with|stands?|taken to be)\b[^.;]{0,20}\blast\b"
-    r"|<=? ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
+    r"bottom[- ]?right|\bquer(y|ies)\s+(is|are|being|as|stands?|at)(\s+(taken|assumed|to|be|as|at|aligned|with|the))*"
+    r"\s+\W?last\b|<=? ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
     re.I,
 )
-_FIRST = re.compile(r"top[- ]?left|\bquer(y|ies)\b[^.;]{0,40}\b(is|are|being|as|at|with)\b[^.;]{0,20}\bfirst\b", re.I)
+_FIRST = re.compile(r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b", re.I)
 _ONE_MORE = re.compile(
     r"\(?\b1(\.0)? ?\+ ?`?(weight|gamma|scale|gain|g|w)\b|offset(s)? from (one|1)\b|(weight|gain|scale|gamma)s? - 1\b",
     re.I,

@@ -67,9 +67,10 @@ class Match:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        guess = "" if self.exact else "its results fit no known form, and this one is the likeliest"
+        guess = "" if self.exact else "its results fit no known form of the operation; this one is the likeliest"
         how = "; ".join(part for part in (self.description, guess) if part)
-        return f"{self.name} is judged as {self.operation}{': ' if how else ''}{how}"
+        told = "is judged" if self.name == self.operation else f"is judged as {self.operation}"
+        return f"{self.name} {told}{': ' if how else ''}{how}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from veriformer.adapters.matching.layouts import ATTENTION, Arguments
 from veriformer.adapters.matching.names import Taking, folded
 from veriformer.adapters.matching.sources import Taken
 
-_NAMES = ("temperature", "temp", "tau", "t")
+_NAMES = ("temperature", "temp", "tau")
 # A power of two, by which no number is rounded.
 _TEMPERATURE = 0.5
 # The argument that logits are proportional to.

@@ -26,6 +26,8 @@ from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
 _LABEL = 20
+# What was taken for what may be long, and each part of it counts.
+_LONGEST_NOTICE = 600
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
 
 
@@ -166,7 +168,7 @@ def _notices(report: Report, options: Options) -> Lines:
     for notice in report.notices:
         lines += entry(
             "" if lines else "Notices",
-            plain(notice),
+            plain(notice, _LONGEST_NOTICE),
             options.width,
             indent=0,
             label_width=_LABEL,

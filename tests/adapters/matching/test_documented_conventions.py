@@ -37,6 +37,7 @@ def named(found: Any) -> set[tuple[str, ...]]:
         "Causal: query i sees keys j <= i + (S - L).",
         "With causal=True the last query is aligned with the last key.",
         "If causal, the queries are taken to be the last positions of the keys.",
+        "Causal. The queries are the *last* positions of the keys.",
         "causal: the mask is aligned to the bottom right corner.",
     ),
 )
@@ -48,7 +49,12 @@ def test_an_alignment_that_is_stated(loaded: Callable[..., Any], documented: str
 
 @pytest.mark.parametrize("diagonal", (LAST, FIRST))
 @pytest.mark.parametrize(
-    "documented", ("Causal attention.", "causal is top-left aligned, not bottom-right as in FlashAttention.")
+    "documented",
+    (
+        "Causal attention.",
+        "causal is top-left aligned, not bottom-right as in FlashAttention.",
+        "Causal: a query at position i attends to the first i + 1 keys, or is limited to the last ones.",
+    ),
 )
 def test_what_is_not_plain_is_inferred(loaded: Callable[..., Any], documented: str, diagonal: str) -> None:
     assert check(loaded(CAUSAL.format(documented=documented, diagonal=diagonal)), tier="quick").exit_status == 0

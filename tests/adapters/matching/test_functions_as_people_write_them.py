@@ -329,7 +329,7 @@ def test_matrices_out_in_with_biases_that_must_be_given(loaded):
         "    return F.linear(out.transpose(1, 2).flatten(2), wo, bo)\n"
     )
     notice = loaded(TORCH + text).notices[0]
-    assert notice == "multi_head_attention is judged as multi_head_attention: matrices (out, in)"
+    assert notice == "multi_head_attention is judged: matrices (out, in)"
     assert "multi_head_attention_backward" not in loaded(TORCH + text).operations
 
 

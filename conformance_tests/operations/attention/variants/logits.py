@@ -226,12 +226,12 @@ SCALE = Decision(
         neighbour(
             "halved",
             lambda given, query, key: _unless_given(_usual)(given, query, key) / 2,
-            "the logits are halved: a temperature that is given has no effect",
+            "the logits are halved, as where a temperature of one half has no effect",
         ),
         neighbour(
             "quartered",
             lambda given, query, key: _unless_given(_usual)(given, query, key) / 4,
-            "the logits are a quarter of what they are: a temperature multiplies them, instead of dividing",
+            "the logits are a quarter of what they are, as where a temperature of one half multiplies them",
         ),
         neighbour("fourth_root", _unless_given(lambda query, _: query.shape[-1] ** -0.25), "the scale is D^(−1/4)"),
     ),

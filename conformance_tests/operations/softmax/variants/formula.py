@@ -23,12 +23,14 @@ EXPONENT = Decision(
         mistake("", lambda x: -x, "negated", "e^(−x) instead of e^x: a softmin"),
         mistake("lse_base2_vs_e", lambda x: x * np.log(2.0), "powers_of_two"),
         mistake("", lambda x: x / np.sqrt(x.shape[-1]), "scaled", "the logits are divided by the root of the width"),
-        mistake("", lambda x: x / 2, "halved", "the logits are halved: a temperature that is given has no effect"),
+        mistake(
+            "", lambda x: x / 2, "halved", "the logits are halved, as where a temperature of one half has no effect"
+        ),
         mistake(
             "",
             lambda x: x / 4,
             "quartered",
-            "the logits are a quarter of what they are: a temperature multiplies them, instead of dividing",
+            "the logits are a quarter of what they are, as where a temperature of one half multiplies them",
         ),
     ),
 )

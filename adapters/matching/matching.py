@@ -43,7 +43,7 @@ _DOING = frozenset(
 _MOST_OPERATIONS = 4
 # What is called so may be given heads that are projected and repeated already.
 _GROUPED = "grouped_query_attention"
-_ATTENDING = frozenset({"attention", "attn", "attend", "sdpa"})
+_ATTENDING = frozenset({"attention", "attn", "attend", "sdpa", "flash"})
 _WAYS_TO_ATTEND = frozenset(
     """
     local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths

@@ -278,3 +278,13 @@ def attention_backward(do, cache):
     assert all(one.shape == (1, 1, 3, 4) for one in backward(drawn[0], drawn[0], drawn[0], drawn[1]))
     with pytest.raises(ValueError, match="as many queries as keys: there are 2 and 3"):
         backward(drawn[0][:, :, :2], drawn[0], drawn[0], drawn[1][:, :, :2])
+
+
+def test_what_is_called_flash_and_takes_queries_keys_and_values_attends(loaded: Callable[..., Any]) -> None:
+    text = """
+import torch
+
+def flash_fwd_ref(q, k, v):
+    return (q @ k.mT / q.shape[-1]).softmax(-1) @ v
+"""
+    assert named(loaded(text)) == {("scale_applied_twice",)}

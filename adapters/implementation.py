@@ -14,6 +14,7 @@ from veriformer.adapters.arrays_taken import ArraysTaken
 from veriformer.adapters.asked import NOTHING_ASKED, Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.fixed_values import FixedValue, fixed_of
+from veriformer.adapters.matching.classes import NO_FORWARD
 from veriformer.adapters.model_declarations import ARCHITECTURES, BlackBox
 from veriformer.adapters.siblings import SiblingImports
 from veriformer.adapters.stopwatch import Stopwatch
@@ -125,7 +126,8 @@ class Implementation(Declarations):
         A function of another name promises none, and nothing does in a file that names no framework and has such
         functions, or others that are no operation: it is not written to the interface.
         """
-        has_others = bool(self.taken_as or self.not_judged or self.judged_alone)
+        of_functions = any(reason != NO_FORWARD for reason in self.not_judged.values())
+        has_others = bool(self.taken_as or of_functions or self.judged_alone)
         return operation not in self.taken_as.values() and (self.is_declared or not has_others)
 
     def features(self, operation: str) -> frozenset[str]:

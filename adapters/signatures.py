@@ -70,9 +70,10 @@ def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tupl
 
 
 def is_of_another_interface(function: Callable[..., Any], operation: Operation) -> bool:
-    """Return whether a function must be given more by position than an operation, some of it under unknown names.
+    """Return whether a function must be given more by position than an operation, and none of its weights as such.
 
-    It only has the operation's name: what it takes is no mistake.
+    It only has the operation's name: what it takes is no mistake. One that has the operation's arguments and needs one
+    more was written to the interface.
     """
     needed = [one.name for one in _parameters(function) if one.default is one.empty and one.kind not in _CATCH_ALLS]
     by_position = [
@@ -80,8 +81,8 @@ def is_of_another_interface(function: Callable[..., Any], operation: Operation) 
         for one in _parameters(function)
         if one.name in needed and one.kind is not inspect.Parameter.KEYWORD_ONLY
     ]
-    known = {one.name for one in operation.parameters}
-    return len(by_position) > len(operation.positional) and not known.issuperset(needed[len(operation.positional) :])
+    has_its_arguments = set(operation.positional).issubset(by_position)
+    return len(by_position) > len(operation.positional) and not has_its_arguments
 
 
 def unaccepted_call(function: Callable[..., Any], operation: Operation) -> str:

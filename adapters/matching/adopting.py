@@ -14,7 +14,7 @@ from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching import backward_pairs, cached, documented, training
 from veriformer.adapters.matching.as_written import answers_as_written
-from veriformer.adapters.matching.classes import classes_in, without_forward_pass
+from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
 from veriformer.adapters.matching.layouts import AsItIs
 from veriformer.adapters.matching.losses import is_weighing
@@ -36,7 +36,6 @@ from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
 _BUILDS = "it can be called without arguments, so that it builds something and is no operation"
-_NO_FORWARD = "it has no forward pass"
 _ALONE = "a file has no model_inputs, which say what it takes; `def build(): return model, parameters` makes it a model"
 
 
@@ -78,7 +77,7 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     if offer.operations and isinstance(found, ModuleType) and not _is_ours(found):
         told = {*others, *offer.alone, *offer.operations, *(one.name for one in offer.matches)}
         silent = without_forward_pass(str(getattr(found, "__file__", "")))
-        others |= {one: _NO_FORWARD for one in silent if one not in told}
+        others |= {one: NO_FORWARD for one in silent if one not in told}
     return _or_none(replace(offer, others=others), found, name)
 
 

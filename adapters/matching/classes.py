@@ -13,6 +13,8 @@ from veriformer.adapters.matching.held import FIRST, makes_weights
 _NOT_RECORDED = frozenset({"tensorflow", "mlx", "tinygrad"})
 _RECORDED = frozenset({"torch", "jax", "flax", "equinox"})
 _CALLED = ("forward", "__call__", "call")
+NO_FORWARD = "it has no forward pass"
+"""What is said of a class of a file that is no model and no operation, such as a trainer."""
 
 
 # What is private, builds a model, or is run rather than called.

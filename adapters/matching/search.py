@@ -116,11 +116,7 @@ def form_of(
     # A window without the causal mask is another function: what its documentation says decides.
     must_be_causal = "window" in found.features and says_causal(function)
     own = sublayer_of(function)
-    # What is said to take samples of positions is not right where it is right for rows alone.
-    least_rank = 3 if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function) else 0
-    if operation in (*_NORMS, "softmax"):
-        # A sum whose axis is kept is meant for arrays with other axes.
-        least_rank = max(least_rank, 2 if keeps_axes(function) else 0)
+    least_rank = _least_rank(operation, function)
     of_whole_arrays = operation in ATTENTION and is_of_more_than_matrices(function)
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
     candidates = _candidates(operation, found, framework)
@@ -162,6 +158,17 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def _least_rank(operation: str, function: Callable[..., Any]) -> int:
+    """Return the number of axes that a function of vectors is meant for at least, as far as its text tells.
+
+    What is said to take samples of positions is not right where it is right for rows alone, and a sum whose axis is
+    kept is meant for arrays with other axes.
+    """
+    if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function):
+        return 3
+    return 2 if operation in (*_NORMS, "softmax") and keeps_axes(function) else 0
 
 
 def needs(name: str, unknown: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from veriformer.adapters.capture.image_shapes import begins_with_convolution, image_shapes
 from veriformer.adapters.capture.named_inputs import Known, arrays_by_name
 from veriformer.adapters.capture.roles import have_roles, role_of
+from veriformer.adapters.capture.vocabulary import vocabulary
 from veriformer.adapters.capture.weights import Array, is_floating
 from veriformer.adapters.capture.widths import of_wanted_width
 from veriformer.adapters.errors import LoadError, describe
@@ -33,9 +34,7 @@ _OTHER_LENGTHS = (13, 17, 11, *_SHORT_LENGTHS)
 _MOST_LISTED = 6
 _MOST_ADJUSTED = 24
 
-_TABLE = re.compile(r"emb|wte|tok|vocab|word|table|shared", re.IGNORECASE)
 _POSITION_TABLE = re.compile(r"pos|wpe", re.IGNORECASE)
-_OTHER_TABLE = re.compile(r"pos|wpe|type|segment|rel|patch|cls", re.IGNORECASE)
 _IMAGES = re.compile(r"^(pixel_values|images?|imgs?|pixels|pictures?)$")
 _FLOATS = re.compile(r"^(hidden_states|features|embeds|embeddings|inputs_embeds|signal|audio|waveform|frames)$")
 
@@ -235,34 +234,6 @@ def _with_positions_of_samples(made: Iterable[Candidate]) -> Iterator[Candidate]
         keywords = {name: of_samples(value) for name, value in candidate.keywords.items()}
         words = f"{candidate.description} with positions of each sample"
         yield replace(candidate, description=words, arguments=arguments, keywords=keywords)
-
-
-def vocabulary(shapes: Mapping[str, Shape]) -> int:
-    """Return a number of tokens that every table of the model has a row for.
-
-    An index beyond a table does not raise everywhere: JAX takes the last row, or NaN.
-    """
-    rows = [shape[0] for shape in shapes.values() if len(shape) == 2 and shape[0] >= 2]
-    # A few rows are rather the biases of heads.
-    return min(_rows_by_name(shapes) or [count for count in rows if count > _LENGTHS[0]] or rows, default=2)
-
-
-def _rows_by_name(shapes: Mapping[str, Shape]) -> list[int]:
-    """Return the rows of the tables whose names say that tokens are looked up in them."""
-    tables = {name: shape[0] for name, shape in shapes.items() if len(shape) == 2 and shape[0] >= 2}
-    return [rows for name, rows in tables.items() if _TABLE.search(name) and not _OTHER_TABLE.search(name)]
-
-
-def vocabulary_beyond(shapes: Mapping[str, Shape], largest: int) -> int:
-    """Return a number of tokens that every table has a row for which the model may look the tokens up in.
-
-    `largest` is the largest token that was handed over. Where no table has a name that says so, any may be that of the
-    tokens which has a row for it.
-    """
-    if named := _rows_by_name(shapes):
-        return max(min(named), largest + 1)
-    rows = [shape[0] for shape in shapes.values() if len(shape) == 2]
-    return min((count for count in rows if count > largest), default=largest + 1)
 
 
 def random_tokens(generator: np.random.Generator, rows: int, shape: Shape) -> Array:

@@ -7,7 +7,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from veriformer.adapters.capture.inputs import Candidate, Shape, Sizes, filled_by_name, vocabulary
+from veriformer.adapters.capture.inputs import Candidate, Shape, Sizes, filled_by_name
+from veriformer.adapters.capture.vocabulary import vocabulary
 from veriformer.adapters.capture.weights import Array
 
 

@@ -27,7 +27,10 @@ def _whole(mask: Any, arguments: Arguments) -> Any:
 
 
 def _numbers(visible: float, hidden: float) -> Callable[[Any, Any], Any]:
-    return lambda mask, arguments: chosen(mask, visible, hidden, arguments["query"])
+    """Return what makes numbers of truth values, of the dtype of the queries, or of the vectors that they come from."""
+    return lambda mask, arguments: chosen(
+        mask, visible, hidden, arguments["query"] if "query" in arguments else arguments["x"]
+    )
 
 
 ADDED = "added, −∞ is hidden"

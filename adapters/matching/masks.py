@@ -43,7 +43,7 @@ def with_whole_masks(form: Form, found: Taken) -> Iterator[Form]:
 def _needing_smaller_masks(form: Form, parameter: str, encoding: Encoding) -> Iterator[Form]:
     """Yield the forms in which a mask that must be given has fewer axes than the logits."""
     for shape, axes in by_query.MASKS.items():
-        one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+        one = encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
         for layout in of_heads(ATTENTION[form.operation])[:_LAYOUTS_WITH_SMALL_MASKS]:
             yield replace(one, layout=by_query.ByQuery(layout, axes, needs=True))
 
@@ -149,7 +149,7 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe, least: 
     best, likest = form, least
     asks = asks_for_booleans(trials.function, parameter)
     for encoding in encodings(says_hidden(trials.function, parameter), boolean=asks):
-        one = _encoded(form, parameter, encoding.of, encoding.words)
+        one = encoded(form, parameter, encoding.of, encoding.words)
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
             continue
@@ -157,7 +157,7 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe, least: 
             if encoding.words == ADDED and not _adds_any_number(trials, form, parameter, probe):
                 continue
             if trials.result(one, probe.with_argument("mask", masked.arguments["mask"][0, 0])) is not None:
-                as_it_is = _encoded(form, parameter, KINDS[0].of, KINDS[0].words)
+                as_it_is = encoded(form, parameter, KINDS[0].of, KINDS[0].words)
                 return _described(trials, one, as_it_is, masked)
             # A mask of two axes has to be made whole for such a function.
             continue
@@ -188,11 +188,12 @@ def _smaller_masks(trials: Trials, form: Form, found: Taken, *, by_position: boo
         asks = asks_for_booleans(trials.function, parameter)
         for shape, axes in by_query.MASKS.items():
             for encoding in by_name(parameter, says_hidden(trials.function, parameter), boolean=asks):
-                one = _encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
+                one = encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
                 yield replace(one, layout=by_query.ByQuery(form.layout, axes, by_position=by_position))
 
 
-def _encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:
+def encoded(form: Form, parameter: str, of: Callable[[Any, Any], Any], words: str) -> Form:
+    """Return the form in which a parameter is given what an encoding makes of the interface's mask."""
     plain = form.sources[parameter]
 
     def source(arguments: Any) -> Any:

@@ -6,7 +6,7 @@ summand under its own mask. Samples and queries with masks of their own have cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -19,6 +19,7 @@ from veriformer.adapters.matching import by_length
 from veriformer.adapters.matching.encodings import Encoding, said_kinds
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.masks import encoded
 from veriformer.adapters.matching.namespaces import broadcast, joined, part_of, reshaped, shape_of, zeros_like
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import Taken
@@ -102,29 +103,25 @@ def _with_one_head(arguments: Arguments, head: slice, heads: int) -> dict[str, A
     return {**arguments, "weights": weights}
 
 
-def with_all_keys(form: Form, found: Taken, framework: ArrayFramework) -> Form:
-    """Return the form in which lengths that must be given, one for each sample, are those of all keys."""
+def with_all_visible(form: Form, found: Taken, framework: ArrayFramework) -> list[Form]:
+    """Return the forms in which lengths and a mask that must be given hide nothing; the form itself without such."""
     name = by_length.parameter_of(found)
+    if name in found.needed:
+        source = partial(_all_lengths, framework)
+        form = replace(form, sources={**form.sources, name: source}, words=(*form.words, f"`{name}`: all keys"))
+    masking = next((one for one, role in found.roles.items() if role == "mask" and one in found.needed), None)
+    if masking is None:
+        return [form]
+    return [
+        replace(form, sources={**form.sources, masking: partial(_all_visible, framework, axes, encoding)})
+        for axes in ("LS", "B1LS", "BLS", "BS")
+        for encoding in said_kinds(None)
+    ]
 
-    def lengths(arguments: Arguments) -> Any:
-        shape = shape_of(arguments.get("context", arguments["x"]))
-        return framework.from_numpy(np.full(shape[:-2], shape[-2], dtype=np.int64))
 
-    if name not in found.needed:
-        return form
-    return replace(form, sources={**form.sources, name: lengths}, words=(*form.words, f"`{name}`: all keys"))
-
-
-def with_whole_masks(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
-    """Yield the forms in which a mask that must be given hides nothing, or the form itself where none must be."""
-    name = next((one for one, role in found.roles.items() if role == "mask" and one in found.needed), None)
-    if name is None:
-        yield form
-        return
-    for axes in ("LS", "B1LS", "BLS", "BS"):
-        for encoding in said_kinds(None):
-            source = partial(_all_visible, framework, axes, encoding)
-            yield replace(form, sources={**form.sources, name: source})
+def _all_lengths(framework: ArrayFramework, arguments: Arguments) -> Any:
+    shape = shape_of(arguments.get("context", arguments["x"]))
+    return framework.from_numpy(np.full(shape[:-2], shape[-2], dtype=np.int64))
 
 
 def _all_visible(framework: ArrayFramework, axes: str, encoding: Encoding, arguments: Arguments) -> Any:
@@ -133,7 +130,7 @@ def _all_visible(framework: ArrayFramework, axes: str, encoding: Encoding, argum
     samples = shape_of(x)[0] if len(shape_of(x)) > len("LE") else 1
     sizes = {"B": samples, "1": 1, "L": shape_of(x)[-2], "S": shape_of(context)[-2]}
     visible = framework.from_numpy(np.ones([sizes[one] for one in axes], dtype=bool))
-    return encoding.of(visible, {**arguments, "query": x})
+    return encoding.of(visible, arguments)
 
 
 def with_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
@@ -153,7 +150,7 @@ def with_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         if result is None or result.shape != masked.expected.shape:
             continue
         if unmasked is not None and is_near(result, unmasked):
-            # What has no effect is told as such, and tells no kind of mask.
+            # A mask without effect says nothing of its kind.
             continue
         if is_near(result, masked.expected):
             return one
@@ -167,13 +164,6 @@ def _forms(trials: Trials, form: Form, parameter: str) -> Iterator[Form]:
     hides = says_hidden(trials.function, parameter)
     for axes in _AXES:
         for encoding in said_kinds(hides):
-            source = partial(_encoded, form.sources[parameter], encoding)
             shape = _SHAPES[axes] if form.layout.rank != len("LE") else _SHAPES[axes].replace("B, ", "")
-            one = form.with_source(parameter, source, "mask", f"`{parameter}`: {shape}, {encoding.words}")
+            one = encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
             yield replace(one, layout=OfHeads(form.layout, axes))
-
-
-def _encoded(plain: Callable[[Arguments], Any], encoding: Encoding, arguments: Arguments) -> Any:
-    """Return a mask in an encoding, whose numbers have the dtype of the sequence."""
-    mask = arguments.get("mask")
-    return plain(arguments) if mask is None else encoding.of(mask, {**arguments, "query": arguments["x"]})

@@ -1,4 +1,4 @@
-"""The position of the first query, which a causal attention with a cache is told: as many keys come before it."""
+"""The position of the first query, which a causal attention with a cache takes: as many keys come before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = frozenset(
 
 
 def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
-    """Return the form of a causal attention whose first query is told its position, where a parameter is called so.
+    """Return the form of a causal attention that is given the position of its first query, where it takes that.
 
     Without it, keys and queries begin at the same position, and a function that leaves out the mask for a single query
     would be right for the last one alone.
@@ -31,14 +31,14 @@ def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     if name is None or "is_causal" not in form.features:
         return form
     limitation = f"{form.operation}.more_queries_than_keys"
-    told = replace(
+    placed = replace(
         form,
         sources={**form.sources, name: _keys_before},
         words=(*form.words, f"`{name}`: the number of keys before the first query"),
         limitations=tuple(dict.fromkeys((*form.limitations, limitation))),
     )
     causal = probe.with_argument("is_causal", True)
-    return form if trials.result(told, causal) is None else told
+    return form if trials.result(placed, causal) is None else placed
 
 
 def _keys_before(arguments: Arguments) -> Any:

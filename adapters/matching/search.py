@@ -13,6 +13,7 @@ from veriformer.adapters.matching import (
     alibi,
     by_length,
     by_query,
+    causal,
     chunks,
     log_sums,
     losses,
@@ -131,8 +132,8 @@ def form_of(
             continue
         probe = _probe(operation, sizes, form, own)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
-            must = must_be_causal or (named and _hides_later_keys(trials, answered, probe, result))
-            one, its = _causal_or_not(answered, probe, result, words_of(name), must=must)
+            must = must_be_causal or (named and causal.hides_later_keys(trials, answered, probe, result))
+            one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
@@ -141,23 +142,36 @@ def form_of(
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
-    # What a function makes of a guess says nothing of the function.
-    unknown = [one for one in found.unknown if best is None or best.form.sources[one] is found.sources[one]]
-    if unknown and not _lacking(operation, found):
-        return None, needs(name, unknown)
-    if own is not None and own.only_exact:
-        return None, own.only_exact
-    if best is not None and operation == "token_embedding" and not said and says_more_than_a_lookup(function):
-        return None, f"it does more to the rows than {operation} does"
-    if best is not None and not best.exact and operation == "cross_entropy" and not said and shifts_by_one(function):
-        return None, "it compares logits with the targets of the next position, as next_token_loss does"
-    if best is not None and (said or best.likeness >= _LEAST_LIKENESS):
-        return _with_features(trials, best, found, its_probe), ""
+    reason = _refusal(operation, function, name, found, best, said=said)
+    if reason:
+        return None, reason
     if best is not None:
-        return None, f"it answers, and its results depend on its arguments otherwise than those of {operation}"
+        return _with_features(trials, best, found, its_probe), ""
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def _refusal(
+    operation: str, function: Callable[..., Any], name: str, found: Taken, best: Found | None, *, said: bool
+) -> str:
+    """Return why a function that is right in no form is not judged in the likeliest; empty where it may be."""
+    # What a function makes of a guess says nothing of the function.
+    unknown = [one for one in found.unknown if best is None or best.form.sources[one] is found.sources[one]]
+    if unknown and not _lacking(operation, found):
+        return needs(name, unknown)
+    own = sublayer_of(function)
+    if own is not None and own.only_exact:
+        return own.only_exact
+    if best is None or said:
+        return ""
+    if operation == "token_embedding" and says_more_than_a_lookup(function):
+        return f"it does more to the rows than {operation} does"
+    if operation == "cross_entropy" and shifts_by_one(function):
+        return "it compares logits with the targets of the next position, as next_token_loss does"
+    if best.likeness < _LEAST_LIKENESS:
+        return f"it answers, and its results depend on its arguments otherwise than those of {operation}"
+    return ""
 
 
 def _least_rank(operation: str, function: Callable[..., Any]) -> int:
@@ -264,12 +278,12 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if operation in special.FORMS:
         yield from special.FORMS[operation](form, found, framework)
         return
-    whole = by_length.with_all_keys(form, found, framework) if operation in ATTENTION else [form]
+    whole = [form]
+    if operation in ATTENTION:
+        whole = by_length.with_all_keys(form, found, framework)
+    elif operation == masks_of_heads.OPERATION:
+        whole = masks_of_heads.with_all_visible(form, found, framework)
     form = whole[0]
-    if operation == masks_of_heads.OPERATION:
-        form = masks_of_heads.with_all_keys(form, found, framework)
-        whole = [*masks_of_heads.with_whole_masks(form, found, framework)]
-        form = whole[0]
     forms = [
         *(one for each in whole for one in (chunks.forms(each, found) if operation in ATTENTION else [each])),
         *masks.with_whole_masks(form, found),
@@ -343,54 +357,6 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
     yield {**grouped, **EQUAL_WIDTHS}, ("value_width",)
     yield {**grouped, **EQUAL_LENGTHS}, ("unequal_lengths",)
     yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
-
-
-def _hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> bool:
-    """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
-
-    Other numbers in the last key change the last query alone, or none; those in the first one change every query.
-    """
-    if form.operation not in ATTENTION or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
-        return False
-    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0)]
-    of_last, of_first = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
-    return bool(of_first.size and of_first.all() and of_last.size > 1 and not of_last[:-1].any())
-
-
-def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
-    """Return which queries, (L,), get another result where a key and its value have other numbers."""
-    arguments = dict(probe.arguments)
-    for name in ("key", "value"):
-        if name in arguments:
-            arguments[name] = arguments[name].copy()
-            arguments[name][..., key, :] += 1.0
-    other = trials.result(form, Probe(probe.operation, arguments, probe.expected))
-    if other is None or other.shape != result.shape:
-        return None
-    differs = ~np.isclose(result, other, rtol=1e-4, atol=1e-6)
-    return np.asarray(differs.any(axis=tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)))
-
-
-def _causal_or_not(
-    form: Form, probe: Probe, result: np.ndarray, words: Sequence[str], *, must: bool
-) -> tuple[Form, Probe]:
-    """Return a form that is always causal where its results are those, or are called so and are not the others."""
-    operation = form.operation
-    may_be = "is_causal" in OPERATIONS[operation].features and "is_causal" not in form.features
-    if not may_be or (is_near(result, probe.expected) and not must):
-        return form, probe
-    causal = probe.with_argument("is_causal", True)
-    if not is_near(result, causal.expected) and "causal" not in words and not must:
-        return form, probe
-    return (
-        replace(
-            form,
-            features=(*form.features, "is_causal"),
-            fixed_values={**form.fixed_values, f"{operation}.is_causal": True},
-            words=(*form.words, "always causal"),
-        ),
-        causal,
-    )
 
 
 def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:

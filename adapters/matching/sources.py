@@ -137,7 +137,8 @@ def _lengths_in(record: Operation, takings: Sequence[Taking]) -> list[str]:
 
 def _with_padding(roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]) -> dict[str, str]:
     """Return roles with a mask of padding as the mask, where the operation has one and no parameter is it."""
-    if "query" not in of_role or "mask" not in of_role or "mask" in roles.values():
+    attends = "query" in of_role or "context" in of_role
+    if not attends or "mask" not in of_role or "mask" in roles.values():
         return roles
     name = _padding_among(one.name for one in takings if one.name not in roles)
     return roles if name is None else {**roles, name: "mask"}

@@ -15,7 +15,7 @@ _NAMES = ("temperature", "temp", "tau")
 # A power of two, by which no number is rounded.
 _TEMPERATURE = 0.5
 # The argument that logits are proportional to.
-_LINEAR: Mapping[str, str] = {"softmax": "x"} | dict.fromkeys(ATTENTION, "query") | {"attention_weights": "query"}
+_LINEAR: Mapping[str, str] = {"softmax": "x"} | dict.fromkeys(ATTENTION, "query")
 # What is added to logits or bounds them, before or after they are divided: nobody says which.
 _BESIDE = ("bias", "softcap", "sinks")
 

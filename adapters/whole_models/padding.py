@@ -167,8 +167,9 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
                 found = readings[readings.index(judged[0])]
                 return found if hidden is None or kind == "additive" else found.as_documented(hides=hidden)
             usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
-    named = _STANDARD if usual is None or usual.rank < _OF_LOGITS else _OF_ATTENTION
-    return usual if usual is not None and (_STANDARD.search(name) or named.search(name)) else None
+    if usual is None or _STANDARD.search(name):
+        return usual
+    return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None
 
 
 def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Padding | str | None:

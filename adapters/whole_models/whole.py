@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments
-from veriformer.adapters.capture.inputs import vocabulary_beyond
+from veriformer.adapters.capture.vocabulary import vocabulary_beyond
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox

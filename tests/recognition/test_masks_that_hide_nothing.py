@@ -10,7 +10,7 @@ from veriformer import check
 torch = pytest.importorskip("torch")
 
 
-class SelfAttention(torch.nn.Module):  # type: ignore[misc]
+class SelfAttention(torch.nn.Module):
     """Attention of four heads whose mask, True at what may be attended, is applied in one of several ways."""
 
     def __init__(self, way: str) -> None:

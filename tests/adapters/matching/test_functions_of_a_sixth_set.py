@@ -177,7 +177,9 @@ def attention(q, k, v):
     return weights / weights.sum(-1, keepdims=True) @ v
 """
     assert check(loaded(text.format(first=8)), tier="quick").exit_status == 0
-    assert [*loaded(text.format(first=4)).operations] == ["alibi_bias"]
+    wrong = loaded(text.format(first=4))
+    assert [*wrong.operations] == ["alibi_bias"]
+    assert check(wrong, tier="quick", diagnosis=False).exit_status == 1
 
 
 @pytest.mark.parametrize("name", ("attn", "self_attention"))

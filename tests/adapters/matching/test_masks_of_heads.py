@@ -28,6 +28,9 @@ AXES = (
     ("mask", "(B, H, L, S)"),
     ("mask[:, None]", "(B, L, S)"),
     ("mask[:, None, None]", "(B, S)"),
+    # A reshape takes no mask with more axes than it says.
+    ("mask.reshape(samples, 1, length, length)", "(B, 1, L, S)"),
+    ("mask.reshape(length, length)", "(L, S)"),
 )
 
 
@@ -65,6 +68,12 @@ def test_a_wrong_mask_is_named(loaded: Callable[..., Any], given: str, mistake: 
     text = of(HIDDEN.format(given), "mask: (B, L, L), True may be attended")
     report = check(loaded(text), tier="quick")
     assert {suspect.mistakes for one in report.diagnoses for suspect in one.suspects[:1]} == {(mistake,)}
+
+
+@pytest.mark.parametrize(("axes", "status"), (("None, None, :", 0), ("None, :, None", 1)), ids=("keys", "queries"))
+def test_a_mask_of_padding_by_its_name_is_judged(loaded: Callable[..., Any], axes: str, status: int) -> None:
+    text = of(HIDDEN.format(f"~pad_mask[:, {axes}]"), "pad_mask: (B, L), True for real tokens", "pad_mask")
+    assert check(loaded(text), tier="quick", diagnosis=False).exit_status == status
 
 
 def test_lengths_that_must_be_given_are_those_of_all_keys(loaded: Callable[..., Any]) -> None:

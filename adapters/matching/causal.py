@@ -1,0 +1,61 @@
+"""Whether an attention is always causal: its results say so, or its name, or which keys change which queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import ATTENTION
+from veriformer.adapters.matching.probes import Probe, is_near
+from veriformer.adapters.matching.trying import Trials
+from veriformer.spec.operations import OPERATIONS
+
+
+def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> bool:
+    """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
+
+    Other numbers in the last key change the last query alone, or none; those in the first one change every query.
+    """
+    if form.operation not in ATTENTION or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
+        return False
+    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0)]
+    of_last, of_first = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
+    return bool(of_first.size and of_first.all() and of_last.size > 1 and not of_last[:-1].any())
+
+
+def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
+    """Return which queries, (L,), get another result where a key and its value have other numbers."""
+    arguments = dict(probe.arguments)
+    for name in ("key", "value"):
+        if name in arguments:
+            arguments[name] = arguments[name].copy()
+            arguments[name][..., key, :] += 1.0
+    other = trials.result(form, Probe(probe.operation, arguments, probe.expected))
+    if other is None or other.shape != result.shape:
+        return None
+    differs = ~np.isclose(result, other, rtol=1e-4, atol=1e-6)
+    return np.asarray(differs.any(axis=tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)))
+
+
+def causal_or_not(
+    form: Form, probe: Probe, result: np.ndarray, words: Sequence[str], *, must: bool
+) -> tuple[Form, Probe]:
+    """Return a form that is always causal where its results are those, or are called so and are not the others."""
+    operation = form.operation
+    may_be = "is_causal" in OPERATIONS[operation].features and "is_causal" not in form.features
+    if not may_be or (is_near(result, probe.expected) and not must):
+        return form, probe
+    causal = probe.with_argument("is_causal", True)
+    if not is_near(result, causal.expected) and "causal" not in words and not must:
+        return form, probe
+    return (
+        replace(
+            form,
+            features=(*form.features, "is_causal"),
+            fixed_values={**form.fixed_values, f"{operation}.is_causal": True},
+            words=(*form.words, "always causal"),
+        ),
+        causal,
+    )

@@ -28,6 +28,7 @@ from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.mistakes import Mistake, PlantedMistake, catalogue
 from veriformer.conformance_tests.reports.arrays import axis_names, shape_of_result
 from veriformer.conformance_tests.reports.figures import telling_digits
+from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.violation import inputs
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS, Operation
@@ -102,7 +103,7 @@ def _record(planted: PlantedMistake, result: LawResult) -> dict[str, Any]:
 
 def _case(counterexample: Counterexample, operation: Operation) -> dict[str, Any]:
     case = counterexample.case.describe() if counterexample.case else ""
-    lines = "\n".join(line.plain.rstrip() for line in inputs(counterexample, operation, _WIDTH))
+    lines = "\n".join(line.plain.rstrip() for line in inputs(counterexample, operation, Options(width=_WIDTH)))
     return {"case": case, "inputs": textwrap.dedent(lines).splitlines(), "note": counterexample.verdict.note}
 
 

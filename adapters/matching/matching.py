@@ -67,7 +67,7 @@ class Match:
     @property
     def sentence(self) -> str:
         """What is said of it."""
-        guess = "" if self.exact else "its results fit no known form of the operation; this one is the likeliest"
+        guess = "" if self.exact else "the likeliest form, as its results fit none"
         how = "; ".join(part for part in (self.description, guess) if part)
         told = "is judged" if self.name == self.operation else f"is judged as {self.operation}"
         return f"{self.name} {told}{': ' if how else ''}{how}"

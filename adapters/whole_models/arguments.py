@@ -17,6 +17,8 @@ from veriformer.adapters.whole_models.wrapping import NotWrapped
 Place = int | str
 # They say something about each token.
 _ABOUT_TOKENS = re.compile(r"mask|padding|segment|type_ids|position|pos_ids|label", re.IGNORECASE)
+_QUERY = re.compile(r"^(inputs?_)?(q|query|queries)(_in|_inputs?|_states?|_vectors?)?$", re.IGNORECASE)
+_KEYS = re.compile(r"^(inputs?_)?(k|v|kv|keys?|values?|key_values?)(_in|_inputs?|_states?|_vectors?)?$", re.IGNORECASE)
 _TARGET = re.compile(r"tgt|trg|target|decoder|caption|^y$|^dec", re.IGNORECASE)
 
 
@@ -70,6 +72,20 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
             return found[0]
     # Of several that the results come from alike, the laws change the first, and the others stay.
     return next(found[0] for found in (by_shape, themselves, list(sequences)) if found)
+
+
+def places_of_keys(stage: Stage, given: Mapping[Place, Any], place: Place) -> tuple[Place, ...]:
+    """Return where keys and values stand that go with queries at a place, all vectors of one width; none elsewhere.
+
+    An attention is told whom a query sees; where the keys are the queries' own vectors, its mask is one of tokens.
+    """
+    names = [parameter.name for parameter in parameters_of(stage)]
+    if not _QUERY.search(_name(place, names)):
+        return ()
+    found = tuple(one for one, value in given.items() if is_array(value) and _KEYS.search(_name(one, names)))
+    shape = tuple(given[place].shape)
+    fits = all(len(given[one].shape) == len(shape) and given[one].shape[-1] == shape[-1] for one in found)
+    return found if fits and stage.framework.to_numpy(given[place]).dtype.kind == "f" else ()
 
 
 def _without_numbers_of_samples(sequences: Mapping[Place, Any]) -> dict[Place, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.matching.namespaces import broadcast, joined, reshaped, shape_of
-from veriformer.adapters.whole_models.arguments import Place, by_place, parameters_of, place_of_sequence
+from veriformer.adapters.whole_models.arguments import Place, by_place, parameters_of, place_of_sequence, places_of_keys
 from veriformer.adapters.whole_models.outputs import named_arrays, result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
@@ -35,7 +35,8 @@ class Sequences:
     vector. `pooled` says that the result has no axis of positions, but one vector for each sample. `beside` are the
     places, among the arrays that the model returns, of vectors of each sample that come beside the result: they are
     joined to the result of each position. `at` is the place of the result among so many arrays. `samples` are those of
-    the recorded pass whose other arguments each sample gets; that is the first for all where it is empty.
+    the recorded pass whose other arguments each sample gets; that is the first for all where it is empty. `alike` are
+    the places of keys and values, which are the sequence itself in every call but the recorded one.
     """
 
     stage: Stage
@@ -46,6 +47,7 @@ class Sequences:
     beside: tuple[int, ...] = ()
     at: tuple[int, int] | None = None
     samples: tuple[int, ...] = ()
+    alike: tuple[Place, ...] = ()
 
     @property
     def recorded(self) -> Any:
@@ -83,7 +85,8 @@ class Sequences:
     @property
     def others(self) -> Mapping[Place, Any]:
         """The arrays among the other arguments."""
-        return {place: value for place, value in self.given.items() if place != self.place and is_array(value)}
+        own = (self.place, *self.alike)
+        return {place: value for place, value in self.given.items() if place not in own and is_array(value)}
 
     @property
     def has_arguments_of_samples(self) -> bool:
@@ -123,7 +126,7 @@ class Sequences:
         """Return the arguments of a call."""
         batch, length = int(inputs.shape[0]), int(inputs.shape[1])
         made = {place: self._other(place, batch, length) for place in self.given if place != self.place}
-        made[self.place] = self._own(inputs)
+        made |= {place: self._own(inputs) for place in (self.place, *self.alike)}
         made |= {self.place_of(name): value for name, value in extra.items()}
         count = 1 + max((place for place in made if isinstance(place, int)), default=-1)
         positional = tuple(made.get(place) for place in range(count))
@@ -248,10 +251,11 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
         return Sequences(stage, place, given, (0, None), pooled=True)
     if rank == _IMAGE - 1 and not tokens and _has_one_vector(stage, returned):
         return Sequences(stage, place, given, (None, None), pooled=True)
+    keys_and_values = places_of_keys(stage, given, place)
     if rank == (1 if tokens else 2):
-        return _judged(Sequences(stage, place, given, (None, 0)), returned)
-    straight = _judged(Sequences(stage, place, given, (0, 1)), returned)
-    turned = _judged(Sequences(stage, place, given, (1, 0)), returned)
+        return _judged(Sequences(stage, place, given, (None, 0), alike=keys_and_values), returned)
+    straight = _judged(Sequences(stage, place, given, (0, 1), alike=keys_and_values), returned)
+    turned = _judged(Sequences(stage, place, given, (1, 0), alike=keys_and_values), returned)
     return turned if _keeps_samples_apart(turned) and not _keeps_samples_apart(straight) else straight
 
 

@@ -25,7 +25,7 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
-_LABEL = 20
+_LABEL = 14
 # What was taken for what may be long, and each part of it counts.
 _LONGEST_NOTICE = 600
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
@@ -53,15 +53,20 @@ def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
     if isinstance(report, ModelReport):
         return model_lines(report, options)
     broken = broken_operations(report, options)
+    first = [*headline(report, options), *verdict(report, options)]
+    found = [*_notices(report, options), *conventions_found(report, options), *not_declared(report, options)]
     sections = [
-        [*headline(report, options), *verdict(report, options)],
-        [*_notices(report, options), *conventions_found(report, options), *not_declared(report, options)],
+        first,
+        found,
         _expected_failures(report, options),
         _stale(report, options),
         other_operations(report, options),
         *broken,
         mistakes_found(report, options) if len(broken) > 1 else [],
     ]
+    if broken and not options.verbose:
+        # What is wrong is to fit on a screen, with what was judged.
+        sections = [[*first, *found], *sections[2:]]
     # Where laws are broken, what is wrong fills a screen and the counts belong to it.
     return [*spaced(sections), *([] if broken and not options.verbose else [blank()]), summary(report)]
 

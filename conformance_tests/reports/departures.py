@@ -16,6 +16,7 @@ from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
 
 CROSS = "✗"
+TITLE = "  Diagnosis"
 # The confidence above which a mistake is likely, and the one at which no other known mistake fits.
 LIKELY = 0.25
 CERTAIN = 1.0
@@ -44,20 +45,28 @@ def place_of(group: Sequence[Departure]) -> str:
 def departure_lines(group: Sequence[Departure], options: Options) -> Lines:
     """Return everything about one departure; `group` has it once for each layer."""
     one = group[0]
-    lines = [
-        *(Text(line.plain, style="bold red") for line in paragraph(f"{CROSS} {place_of(group)}", options.width, 2)),
-        *paragraph(_ended(plain(one.sentence, 2000)), options.width, INDENT),
-        *([] if options.compact else [blank()]),
+    place, sentence = f"{CROSS} {place_of(group)}", _ended(plain(one.sentence, 2000))
+    if options.compact:
+        headed = paragraph(f"{place}: {sentence}", options.width, 2)
+        headed[0].stylize("bold red", 0, len(place) + 2)
+        return [*headed, *_facts(one, group, options), *_diagnosis(one, options)]
+    return [
+        *(Text(line.plain, style="bold red") for line in paragraph(place, options.width, 2)),
+        *paragraph(sentence, options.width, INDENT),
+        blank(),
         *_facts(one, group, options),
+        blank(),
+        heading(TITLE),
+        *_diagnosis(one, options),
     ]
-    return [*lines, *([] if options.compact else [blank()]), heading("  Diagnosis"), *_diagnosis(one, options)]
 
 
 def _facts(one: Departure, group: Sequence[Departure], options: Options) -> Lines:
     step = plain(one.step)
     operation = f"{step}, of {plain(one.operation)}" if one.operation and one.operation != step else step
     lines = entry("step", operation, options.width)
-    if one.layer is not None and len(group) == 1:
+    # The heading names it as well.
+    if one.layer is not None and len(group) == 1 and not options.compact:
         lines += entry("layer", str(one.layer), options.width)
     if one.file:
         lines += entry("where", f"{plain(shown_file(one.file), 1000)}:{one.line}", options.width)
@@ -89,21 +98,34 @@ def confidence_word(suspect: Suspected) -> str:
 
 def _diagnosis(one: Departure, options: Options) -> Lines:
     if not one.suspects:
-        return paragraph("No known mistake gives what the model computes there.", options.width, INDENT)
+        return _opened("No known mistake gives what the model computes there.", options)
     if len(one.suspects) == 1:
         only = one.suspects[0]
-        return [*paragraph(_sentence(only), options.width, INDENT), *_more(only, options, INDENT)]
-    lines = paragraph("Each of these gives what the model computes there; the likeliest first:", options.width, INDENT)
+        return [*_opened(_sentence(only, options), options), *_more(only, options, INDENT)]
+    lines = _opened("Each of these gives what the model computes there; the likeliest first:", options)
     for suspect in one.suspects[:_MOST_SUSPECTS]:
-        lines += paragraph(f"- {_sentence(suspect)}", options.width, INDENT + 2)
+        lines += paragraph(f"- {_sentence(suspect, options)}", options.width, INDENT + 2)
         lines += _more(suspect, options, INDENT + 4)
     if (left := len(one.suspects) - _MOST_SUSPECTS) > 0:
         lines += paragraph(f"… and {left} more", options.width, INDENT + 2)
     return lines
 
 
-def _sentence(suspect: Suspected) -> str:
-    return f"`{plain(suspect.name)}` ({confidence_word(suspect)}): {_ended(plain(suspect.sentence, 2000))}"
+def _opened(text: str, options: Options) -> Lines:
+    """Return the first sentence of a diagnosis, behind its title where there is no room for a line of that."""
+    if not options.compact:
+        return paragraph(text, options.width, INDENT)
+    lines = paragraph(f"{TITLE.strip()}: {text}", options.width, len(TITLE) - len(TITLE.lstrip()))
+    lines[0].stylize("bold", 0, len(TITLE) + 1)
+    return lines
+
+
+def _sentence(suspect: Suspected, options: Options) -> str:
+    known = catalogue().get(suspect.name)
+    sentence = _ended(plain(suspect.sentence, 2000))
+    if options.compact and known and known.hidden_when:
+        sentence = f"{sentence.rstrip('.')}; hidden when {plain(known.hidden_when, 2000).rstrip('.')}."
+    return f"`{plain(suspect.name)}` ({confidence_word(suspect)}): {sentence}"
 
 
 def _more(suspect: Suspected, options: Options, indent: int) -> Lines:
@@ -113,7 +135,7 @@ def _more(suspect: Suspected, options: Options, indent: int) -> Lines:
     most = len(citations) if options.verbose else _MOST_CITATIONS
     facts = {
         "met in": "" if options.compact else first_few(citations, most),
-        "hidden when": known.hidden_when if known else "",
+        "hidden when": known.hidden_when if known and not options.compact else "",
         "how to look": f"veriformer explain {suspect.name}" if known else "",
     }
     return [

@@ -38,7 +38,7 @@ def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
         return _headed(f"As in {earlier.operation}: {names}.", options)
     findings = findings_of(report, operation)
     suspects = [(one, explanations(operation, one, findings)) for one in diagnosis.suspects]
-    lines = _headed(_opening(diagnosis, suspects), options)
+    lines = _headed(_opening(diagnosis, suspects, options), options)
     if len(suspects) == 1 and len(suspects[0][1]) == 1:
         lines += _facts(suspects[0][1][0], options)
     else:
@@ -80,13 +80,13 @@ def told_before(report: Report, operation: str) -> Diagnosis | None:
     return None
 
 
-def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
+def _opening(diagnosis: Diagnosis, suspects: Explained, options: Options) -> str:
     if diagnosis.problem:
         return f"No mistake was looked for: {plain(diagnosis.problem)}."
     if diagnosis.how == "unknown":
         return _unknown(diagnosis)
     if diagnosis.how == "named_by_laws":
-        return _by_laws(suspects)
+        return _by_laws(suspects, options)
     if len(suspects) > 1:
         return "The outputs are those of one of these, and no drawn input tells which; the likeliest first:"
     suspect, explained = suspects[0]
@@ -96,7 +96,7 @@ def _opening(diagnosis: Diagnosis, suspects: Explained) -> str:
         sure = "certain: no other known mistake fits"
         if suspect.confidence < 1.0:
             sure = "likely: no other known mistake fits, but the outputs differ where numbers are large"
-        return f"The outputs are those of {name} ({sure}): {_ended(only.sentence)}"
+        return f"The outputs are those of {name} ({sure}): {_told(only, options)}"
     computed, others = ([one.name for one in explained if bool(one.changes) is formula] for formula in (True, False))
     if others:
         return f"The outputs are those of {_named(computed)}, and laws that {_named(others)} breaks fail too:"
@@ -111,7 +111,7 @@ def _unknown(diagnosis: Diagnosis) -> str:
     return f"No known mistake explains what is wrong: none of the {tried}, gives these outputs.{left}"
 
 
-def _by_laws(suspects: Explained) -> str:
+def _by_laws(suspects: Explained, options: Options) -> str:
     """Return the sentence about suspects that were named by the laws that fail."""
     likely = sum(suspect.confidence for suspect, _ in suspects) >= LIKELY
     said = "Likely" if likely else "Perhaps"
@@ -120,7 +120,7 @@ def _by_laws(suspects: Explained) -> str:
         return f"{said} {names}, independently of each other (laws that they break fail):"
     if len(suspects) == 1:
         only = suspects[0][1][0]
-        return f"{said} {_named([only.name])} (laws that it breaks fail): {_ended(only.sentence)}"
+        return f"{said} {_named([only.name])} (laws that it breaks fail): {_told(only, options)}"
     return f"{said} one of these, whose laws fail; the likeliest first:"
 
 
@@ -130,7 +130,7 @@ def _list(suspects: Explained, options: Options) -> Lines:
         for number, one in enumerate(explained):
             # The second of two mistakes made together.
             mark = "+" if number and len(suspects) > 1 else "-"
-            text = f"{mark} {_named([one.name], one.places)}: {_ended(one.sentence)}"
+            text = f"{mark} {_named([one.name], one.places)}: {_told(one, options)}"
             lines += paragraph(text, options.width, INDENT + 2)
             lines += _facts(one, options, INDENT + 4)
     if len(suspects) > _MOST_SUSPECTS:
@@ -143,7 +143,7 @@ def _facts(one: Explanation, options: Options, indent: int = INDENT) -> Lines:
     most = len(one.citations) if options.verbose else _MOST_CITATIONS
     facts = {
         "met in": "" if options.compact else first_few(one.citations, most) or "no known report",
-        "hidden when": one.hidden_when,
+        "hidden when": "" if options.compact else one.hidden_when,
         "how to look": f"veriformer explain {one.name}" if one.recorded or "=" in one.name else "",
     }
     return [
@@ -186,5 +186,7 @@ def _named(names: Sequence[str], places: Sequence[str] = ()) -> str:
     return f"{text} in {' and '.join(places)}" if places else text
 
 
-def _ended(sentence: str) -> str:
-    return f"{sentence.rstrip('.')}."
+def _told(one: Explanation, options: Options) -> str:
+    """Return what a mistake does and, where there is no room for a line of it, what hides it."""
+    hidden = f"; hidden when {one.hidden_when.rstrip('.')}" if options.compact and one.hidden_when else ""
+    return f"{one.sentence.rstrip('.')}{hidden}."

@@ -70,8 +70,18 @@ def error_sentence(verdict: Verdict) -> str:
     if not np.isfinite(errors).all():
         return f"{_not_finite(expected[wrong], actual[wrong])} {entries}".strip()
     size = number(float(errors.max(initial=0.0)), 3)
-    explained = times(verdict.excess) if np.isfinite(verdict.excess) else "where no rounding is allowed"
-    return joined([size, explained, entries])
+    return joined([size, _explained(verdict), entries])
+
+
+def excess_sentence(verdict: Verdict) -> str:
+    """Return what is said of a single entry beside its two numbers."""
+    expected, actual, _ = _arrays(verdict)
+    finite = np.isfinite(expected).all() and np.isfinite(actual).all()
+    return _explained(verdict) if finite else error_sentence(verdict)
+
+
+def _explained(verdict: Verdict) -> str:
+    return times(verdict.excess) if np.isfinite(verdict.excess) else "where no rounding is allowed"
 
 
 def _arrays(verdict: Verdict) -> tuple[Array, Array, Array]:

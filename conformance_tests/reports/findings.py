@@ -11,6 +11,7 @@ from veriformer.spec.conventions import CONVENTIONS
 
 _HOW = {"declared": "declared", "inferred": "inferred", "standard": "assumed"}
 _WIDTH = 20
+_LABEL = 14
 
 
 def conventions_found(report: Report, options: Options) -> Lines:
@@ -27,7 +28,22 @@ def conventions_found(report: Report, options: Options) -> Lines:
     rest = f"{counted(others, 'other', 'others')} as usual (--verbose)" if others else ""
     found = [*notable.values(), _unknown([one for name in unknown for one in groups[name] if one.unknown]), rest]
     text = joined(found) if any(found[:-1]) else "all as usual (--verbose)"
-    return entry("Conventions", text, options.width, indent=0, label_width=_WIDTH)
+    if report.verdict == "violates" and len(text) > options.width - _LABEL:
+        text = _in_one_line(list(notable), sorted(unknown), others, options.width - _LABEL)
+    return entry("Conventions", text, options.width, indent=0, label_width=_LABEL)
+
+
+def _in_one_line(notable: list[str], unknown: list[str], others: int, width: int) -> str:
+    """Return the names of conventions, or how many there are where a line has no room for these.
+
+    What is wrong needs the other lines of a screen.
+    """
+    rest = f"{others} as usual" if others else ""
+    kinds = {"not as usual": notable, "unknown": unknown}
+    named = [f"{len(names)} {kind} ({', '.join(names)})" for kind, names in kinds.items() if names]
+    counted_only = [f"{len(names)} {kind}" for kind, names in kinds.items() if names]
+    text = f"{joined([*named, rest])} (--verbose)"
+    return text if len(text) <= width else f"{joined([*counted_only, rest])} (--verbose)"
 
 
 def _unknown(findings: list[Finding]) -> str:

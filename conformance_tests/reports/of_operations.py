@@ -103,7 +103,8 @@ def failures(report: Report, results: list[LawResult], options: Options) -> Line
         *(violation(report, one, compact) for one in reversed(violated[:in_full])),
         conclusion(report, operation, compact),
     ]
-    return [*_in_brief(violated[in_full:], options, more=bool(in_full)), *spaced(sections)]
+    # The heading has said how many there are where one is shown.
+    return [*([] if in_full else _in_brief(violated, options)), *spaced(sections)]
 
 
 def _groups(report: Report, *, broken: bool) -> dict[str, list[LawResult]]:
@@ -129,6 +130,9 @@ def _counts(report: Report, name: str, results: list[LawResult], column: int, op
     style = "red" if any(map(is_unexpected, results)) else "yellow" if doubtful else "green"
     derived = name in report.derived
     counts = tally(results, verbose=options.verbose) + (", derived" if derived and not options.verbose else "")
+    # One of them is shown with its case.
+    if not options.verbose and sum(is_unexpected(result) and result.status == "failed" for result in results) > 1:
+        counts += " (--verbose)"
     lines = _heading(name, counts, column, options.width, style)
     notes = [_origin(report, name)] if derived and options.verbose else []
     notes += missing_features(results) if options.verbose else []
@@ -155,10 +159,10 @@ def _follows_from_another(report: Report, operation: str) -> bool:
     return any(result.law.operation.name == origin for result in report.results if is_unexpected(result))
 
 
-def _in_brief(results: list[LawResult], options: Options, *, more: bool) -> Lines:
-    """Return violations by id; `more` says that another one is shown with its case."""
+def _in_brief(results: list[LawResult], options: Options) -> Lines:
+    """Return violations by id, of which none is shown with its case."""
     if not results:
         return []
-    number = counted(len(results), "more law" if more else "law")
+    number = counted(len(results), "law")
     shown = first_few([result.law.id for result in results], _MOST_NAMED)
     return paragraph(f"{CROSS} {number} (--verbose): {shown}", options.width, 2, "red")

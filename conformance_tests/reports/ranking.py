@@ -14,25 +14,27 @@ _STATED_OF = Counter(
     key for key, _ in {(law.claim.key, law.operation.forward or law.operation.name) for law in LAWS.values()}
 )
 
+_EXAMPLES = "worked_examples"
+
 
 def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
     """Return the violations among one operation's results, the most informative first.
 
     A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
     there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and
-    there: the larger the part of a family that is broken, the more its laws say. Among equals, the fewer operations a
-    law's property is stated of, the more it says: one of a single operation is about what sets it apart. Then the order
-    of the catalogue decides.
+    there: the larger the part of a family that is broken, the more its laws say. Among equals, a property says more
+    than an example, and the fewer operations a property is stated of, the more it says: one of a single operation is
+    about what sets it apart. Then the order of the catalogue decides.
     A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
     judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[bool, bool, float, int]:
+    def rank(result: LawResult) -> tuple[bool, bool, float, bool, int]:
         family = _family(result)
         share = broken[family] / judged[family]
-        return (family != "signature", _is_indirect(result), -share, _generality(result))
+        return (family != "signature", _is_indirect(result), -share, family == _EXAMPLES, _generality(result))
 
     return sorted(violated, key=rank)
 

@@ -11,7 +11,7 @@ from veriformer.conformance_tests.reports.layout import Lines, entry
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.report import Report
 
-_LABEL = 20
+_LABEL = 14
 
 
 def not_declared(report: Report, options: Options) -> Lines:

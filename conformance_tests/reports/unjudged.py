@@ -113,7 +113,7 @@ def circumstances(report: Report, result: LawResult, options: Options) -> Lines:
         lines += labelled("", shown, INDENT + 2, label_width=0)
     if result.counterexample is not None:
         lines += smallest_case(result.counterexample, options.width)
-        lines += inputs(result.counterexample, result.law.operation, options.width)
+        lines += inputs(result.counterexample, result.law.operation, options)
     return lines + (script(report, result) if options.verbose else [])
 
 

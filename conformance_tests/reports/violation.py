@@ -13,7 +13,13 @@ from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arguments import same
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
-from veriformer.conformance_tests.reports.difference import Row, RowComparison, compared, error_sentence
+from veriformer.conformance_tests.reports.difference import (
+    Row,
+    RowComparison,
+    compared,
+    error_sentence,
+    excess_sentence,
+)
 from veriformer.conformance_tests.reports.gist import mistake_names
 from veriformer.conformance_tests.reports.layout import (
     INDENT,
@@ -71,7 +77,7 @@ def evidence(report: Report, result: LawResult, options: Options) -> Lines:
         lines += entry("numerics", EAGER_ALLOWS, options.width)
     # The picture says what the calls do, and takes their room.
     if not (options.compact and picture):
-        lines += inputs(counterexample, operation, options.width)
+        lines += inputs(counterexample, operation, options)
     if not (options.compact and mistake_names(report, operation.name)):
         lines += entry("why it holds", f"veriformer explain {result.law.id}", options.width)
     if options.verbose:
@@ -91,20 +97,37 @@ def smallest_case(counterexample: Counterexample, width: int) -> Lines:
     return entry("smallest case", counterexample.case.describe(), width) if counterexample.case else []
 
 
-def inputs(counterexample: Counterexample, operation: Operation, width: int) -> Lines:
+def inputs(counterexample: Counterexample, operation: Operation, options: Options) -> Lines:
     """Return the arguments of the first calls; for a later call only those that differ from the one before."""
+    width = options.width
     calls = counterexample.calls
     lines: Lines = []
     for number, record in enumerate(calls[:_MOST_CALLS]):
         changed = changed_arguments(record, calls[number - 1] if number else None)
         if len(calls) > 1:
             lines += labelled(_ORDINALS[number], ["" if changed else "with the same arguments"])
-        for name, value in changed:
-            label = f"  {name}" if len(calls) > 1 else name
-            lines += fitting(label, drawn(operation, name, value, width - INDENT - LABEL), width)
+        pictures = {name: drawn(operation, name, value, width - INDENT - LABEL) for name, value in changed}
+        if options.compact:
+            pictures = _with_short_ones_together(pictures, width - INDENT - LABEL)
+        for name, rows in pictures.items():
+            lines += fitting(f"  {name}" if len(calls) > 1 else name, rows, width)
     if len(calls) > _MOST_CALLS:
         lines += labelled("", [f"… and {counted(len(calls) - _MOST_CALLS, 'more call', 'more calls')}"])
     return lines
+
+
+def _with_short_ones_together(pictures: dict[str, list[str]], width: int) -> dict[str, list[str]]:
+    """Return the arguments with those of one line each beside each other, as far as a line goes."""
+    together: dict[str, list[str]] = {}
+    last = ""
+    for name, rows in pictures.items():
+        beside_last = f"{together[last][0]}   {name} {rows[0]}" if last and len(rows) == 1 else ""
+        if beside_last and len(beside_last) <= width:
+            together[last] = [beside_last]
+            continue
+        together[name] = rows
+        last = name if len(rows) == 1 else ""
+    return together
 
 
 def outcome(counterexample: Counterexample, operation: Operation, options: Options) -> Lines:
@@ -117,7 +140,7 @@ def outcome(counterexample: Counterexample, operation: Operation, options: Optio
     comparison = compared(verdict, operation, options.width - INDENT - LABEL, most)
     if options.compact and verdict.wrong.size == 1:
         row = comparison.rows[0]
-        text = f"{row.expected.strip()}, but got {row.received.strip()} ({error_sentence(verdict)})"
+        text = f"{row.expected.strip()}, but got {row.received.strip()} ({excess_sentence(verdict)})"
         return entry("expected", text, options.width)
     bar = [] if options.compact else _bar(verdict, options.width)
     # Marks tell wrong entries from others.

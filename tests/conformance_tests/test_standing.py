@@ -251,9 +251,14 @@ def test_what_is_unknown_stands_in_the_report_and_in_json() -> None:
         tier="quick",
         laws=("attention.scale", "attention.shape"),
     )
-    told = " ".join("".join(line.plain for line in conventions_found(report, Options())).split())
-    words = "2 unknown (empty_row: zeros or nan or mean_of_values; masked_nonfinite: ignored or value_propagates"
-    assert words in told
+    assert report.verdict == "violates"
+    told, verbose = (
+        " ".join("".join(line.plain for line in conventions_found(report, Options(verbose=more))).split())
+        for more in (False, True)
+    )
+    assert "2 unknown (empty_row, masked_nonfinite), 8 as usual (--verbose)" in told
+    assert "unknown, zeros or nan or mean_of_values; laws took" in verbose
+    assert verbose.count("unknown, ") == 2
     unknown = {one["convention"]: one for one in report_as_json(report)["unknown_conventions"]}
     assert set(unknown) == {"empty_row", "masked_nonfinite"}
     assert unknown["empty_row"] == {

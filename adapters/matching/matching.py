@@ -27,6 +27,7 @@ from veriformer.adapters.matching.names import (
     words_of,
 )
 from veriformer.adapters.matching.returned import returns_several
+from veriformer.adapters.matching.returned_weights import form_of_weights
 from veriformer.adapters.matching.search import Found, form_of
 from veriformer.adapters.matching.sources import has_weights_apart
 from veriformer.adapters.matching.sublayers import sublayer_of
@@ -138,9 +139,11 @@ def matched(
             alone.append(name)
         else:
             candidates[best.operation] = best
-            gradient = _gradient_returned(best)
-            if gradient is not None and gradient.operation not in (*taken, *candidates):
-                candidates[gradient.operation] = gradient
+            beside = _gradient_returned(best) or _weights_returned(best)
+            if beside is None:
+                candidates[best.operation] = _saying_what_is_left(best)
+            elif beside.operation not in (*taken, *candidates, *functions):
+                candidates[beside.operation] = beside
     return replace(_of_one_framework(candidates, alone, declared), others=others)
 
 
@@ -251,6 +254,27 @@ def _gradient_returned(best: _Candidate) -> _Candidate | None:
     name = f"{best.operation}_backward"
     called = f"the gradient of {best.name}"
     return None if found is None else _Candidate(called, name, best.framework, found, best.function)
+
+
+def _saying_what_is_left(best: _Candidate) -> _Candidate:
+    """Return what a function was taken for, with a word on results that are not looked at."""
+    form = best.found.form
+    looked_at = any("log-sum-exp" in words for words in form.words)
+    if not best.found.exact or form.pick.kind not in ("member", "attribute") or looked_at:
+        return best
+    form = replace(form, pick=replace(form.pick, leaves_others=True))
+    return replace(best, found=replace(best.found, form=form))
+
+
+def _weights_returned(best: _Candidate) -> _Candidate | None:
+    """Return the weights that a right attention returns beside its output, as an operation of their own."""
+    if not best.found.exact:
+        return None
+    form, is_right = form_of_weights(best.function, best.found.form, framework(best.framework))
+    if form is None:
+        return None
+    name, found = f"what {best.name} returns besides", replace(best.found, form=form, exact=is_right)
+    return _Candidate(name, form.operation, best.framework, found, best.function)
 
 
 def _operations(

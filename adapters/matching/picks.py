@@ -13,11 +13,15 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 @dataclass(frozen=True)
 class Pick:
-    """The way from what a function returns to its result; `axes` is the number of axes that the result keeps."""
+    """The way from what a function returns to its result; `axes` is the number of axes that the result keeps.
+
+    `leaves_others` says that nothing else that the function returns is judged.
+    """
 
     kind: str = "whole"
     at: Any = None
     axes: int | None = None
+    leaves_others: bool = False
 
     def of(self, returned: Any) -> Any:
         """Return the result."""
@@ -40,9 +44,11 @@ class Pick:
         """What is said of it; empty where the whole is the result."""
         if self.kind in ("whole", "both"):
             return "" if self.kind == "whole" else "both of its results"
+        others = "; what else it returns is not judged" if self.leaves_others else ""
         if isinstance(self.at, int):
-            return f"the {_ORDINALS[self.at] if self.at < len(_ORDINALS) else f'{self.at + 1}th'} of its results"
-        return f"its result {self.at!r}"
+            place = _ORDINALS[self.at] if self.at < len(_ORDINALS) else f"{self.at + 1}th"
+            return f"the {place} of its results{others}"
+        return f"its result {self.at!r}{others}"
 
 
 def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False) -> Iterator[tuple[Pick, Any]]:

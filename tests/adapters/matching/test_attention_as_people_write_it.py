@@ -23,7 +23,7 @@ def grouped_attention(q, k, v):
     found = loaded(TORCH + text)
     assert found.taken_as == {"grouped_attention": "grouped_query_attention"}
     assert not any("did you mean" in notice for notice in found.notices)
-    assert ("no known form" in found.notices[0]) == ("repeat(1" in repeated)
+    assert ("its results fit none" in found.notices[0]) == ("repeat(1" in repeated)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def gqa_forward(q, k, v, n_rep):
     k, v = k.repeat_interleave(n_rep, 1), v.repeat_interleave(n_rep, 1)
     return torch.nn.functional.scaled_dot_product_attention(q, k, v)
 """
-    assert "no known form" not in loaded(TORCH + text).notices[0]
+    assert "its results fit none" not in loaded(TORCH + text).notices[0]
 
 
 def test_the_size_of_the_vocabulary_is_known(loaded):
@@ -131,15 +131,15 @@ def flash_attention(q, k, v, block_size={size}):
 def test_parts_are_put_together_however_large_they_are_by_default(loaded, size):
     """With the function's own 64 keys in a part, short sequences would not show that nothing is rescaled."""
     right = loaded(TORCH + PARTS.format(size=size, rescaled=" * torch.exp(most - new)"))
-    assert "no known form" not in right.notices[0] and ("`block_size` is 4" in right.notices[0]) == (size == 64)
-    assert "no known form" in loaded(TORCH + PARTS.format(size=size, rescaled="")).notices[0]
+    assert "its results fit none" not in right.notices[0] and ("`block_size` is 4" in right.notices[0]) == (size == 64)
+    assert "its results fit none" in loaded(TORCH + PARTS.format(size=size, rescaled="")).notices[0]
 
 
 def test_parts_that_must_divide_the_number_of_keys(loaded):
     text = PARTS.format(size=64, rescaled=" * torch.exp(most - new)")
     text = text.replace("    total, most", "    assert k.shape[-2] % block_size == 0\n    total, most")
     notice = loaded(TORCH + text).notices[0]
-    assert "`block_size` so that there are few equal parts" in notice and "no known form" not in notice
+    assert "`block_size` so that there are few equal parts" in notice and "its results fit none" not in notice
 
 
 @pytest.mark.parametrize(

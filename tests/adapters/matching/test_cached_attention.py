@@ -83,7 +83,7 @@ def test_buffers_with_a_position_are_filled(tmp_path, right, wrong):
     found = matched(tmp_path, PLACED.replace(right, wrong))
     assert found.taken_as == {"step_attention": "scaled_dot_product_attention"}
     sentence = " ".join(found.notices)
-    assert ("fit no known form" in sentence) == (right != wrong)
+    assert ("its results fit none" in sentence) == (right != wrong)
 
 
 def test_steps_that_do_more_are_not_accused(tmp_path):

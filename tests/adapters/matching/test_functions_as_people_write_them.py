@@ -246,7 +246,7 @@ def test_a_gated_network_with_another_form_of_gelu(loaded, sharp):
     text = f"def ffn(x, w_gate, w_up, w_down):\n    a = x @ w_gate\n    return (a * {sharp} * (x @ w_up)) @ w_down\n"
     found = loaded(TORCH + text.replace("def ffn", "def geglu"))
     assert found.fixed_values["gated_feed_forward.activation"] == "gelu"
-    assert "no known form" not in found.notices[0]
+    assert "its results fit none" not in found.notices[0]
 
 
 LLAMA = """
@@ -260,11 +260,11 @@ def apply_rotary_emb(xq, xk, freqs_cis):
 
 def test_rotation_by_a_table_of_complex_numbers(loaded):
     notice = loaded(TORCH + LLAMA).notices[0]
-    assert "(B, L, H, D); table of complex numbers (L, D/2)" in notice and "no known form" not in notice
+    assert "(B, L, H, D); table of complex numbers (L, D/2)" in notice and "its results fit none" not in notice
     for part, place in (("q", "first"), ("k", "second")):
         wrong = LLAMA.replace(f"({part} * table)", f"({part} * table.conj())")
         notice = loaded(TORCH + wrong).notices[0]
-        assert f"the {place} of its results" in notice and "no known form" in notice
+        assert f"the {place} of its results" in notice and "its results fit none" in notice
 
 
 EAGER = """
@@ -307,8 +307,8 @@ def mha(q, k, v, w_q, w_k, w_v, w_o, num_heads):
 
 def test_keys_and_values_that_are_exchanged_before_their_projections(loaded):
     text = "import numpy as np\n" + HEADS
-    assert "no known form" not in loaded(text.format(k="k", v="v")).notices[0]
-    assert "no known form" in loaded(text.format(k="v", v="k")).notices[0]
+    assert "its results fit none" not in loaded(text.format(k="k", v="v")).notices[0]
+    assert "its results fit none" in loaded(text.format(k="v", v="k")).notices[0]
 
 
 @pytest.mark.parametrize("keys", [("w1", "b1", "w2", "b2"), ("W1", "b1", "W2", "b2"), ("w_1", "b_1", "w_2", "b_2")])
@@ -404,7 +404,7 @@ def test_an_attention_with_weights_that_is_always_causal(loaded):
     for name in "qkv":
         text = text.replace(f"split({name} @", "split(x @")
     notice = loaded("import numpy as np\n" + text).notices[0]
-    assert "always causal" in notice and "no known form" not in notice
+    assert "always causal" in notice and "its results fit none" not in notice
 
 
 @pytest.mark.parametrize("name", ["multihead_attn", "multi_query_attention"])
@@ -421,7 +421,7 @@ def {name}(q, k, v, mask=None):
         found = loaded(TORCH + text.replace("SCALE", power))
         assert found.taken_as == {name: "scaled_dot_product_attention"}
         assert "(B, L, H, D)" in found.notices[0]
-        assert ("no known form" not in found.notices[0]) == fits
+        assert ("its results fit none" not in found.notices[0]) == fits
 
 
 def test_tables_of_cosines_and_sines_say_that_a_function_rotates(loaded):
@@ -435,4 +435,4 @@ def rotate(x, cos, sin):
     for sign, fits in (("+", True), ("-", False)):
         found = loaded("import numpy as np\n" + text.replace("SIGN", sign))
         assert found.taken_as == {"rotate": "rotary_embedding"}
-        assert ("no known form" not in found.notices[0]) == fits
+        assert ("its results fit none" not in found.notices[0]) == fits

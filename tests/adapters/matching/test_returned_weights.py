@@ -61,7 +61,7 @@ def test_weights_that_are_returned_are_judged(loaded, text):
 @pytest.mark.parametrize("wrong", ["_softmax(scores, -2)", "np.exp(scores)", "weights * (weights > 0.2)"])
 def test_wrong_weights_beside_a_right_output_break_laws(loaded, wrong):
     text = ATTENTION.format(returned="output, weights").replace(
-        "    return", f"    output = weights @ v\n    weights = {wrong}\n    return"
+        "    return output", f"    output = weights @ v\n    weights = {wrong}\n    return output"
     )
     report = check(loaded(text), tier="quick")
     broken = {one.law.operation.name for one in report.results if one.status == "failed"}

@@ -12,7 +12,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import backward_pairs, cached, documented, training
+from veriformer.adapters.matching import applied, backward_pairs, cached, documented, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
@@ -118,7 +118,7 @@ def _is_ours(found: object) -> bool:
 def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:
     if isinstance(found, Mapping) or _is_function(found):
         return {}
-    return dict(declarations.own_operations(found, name))
+    return applied.in_their_place(declarations.own_operations(found, name))
 
 
 def _of_this_interface(own: Functions) -> tuple[Functions, dict[str, str]]:
@@ -155,6 +155,7 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
         return {}
     functions = {
         **functions_of(found),
+        **applied.functions_of_kinds(found),
         **classes,
         **training.classes_of(found),
         **backward_pairs.classes_of(found),

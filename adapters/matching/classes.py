@@ -33,7 +33,11 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     except (OSError, SyntaxError, ValueError):
         return [], []
     classes = {one.name: one for one in tree.body if isinstance(one, ast.ClassDef)}
-    models = [name for name, one in classes.items() if not name.startswith("_") and _has_forward(one)]
+    models = [
+        name
+        for name, one in classes.items()
+        if not name.startswith("_") and _has_forward(one) and not _is_of_autograd(one)
+    ]
     users: list[ast.ClassDef | ast.FunctionDef] = [*classes.values(), *_functions(tree)]
     used = {name for one in users for name in _names_in(one) if name != one.name}
     alone = [*_builders(tree), *(name for name in reversed(models) if name not in used)]
@@ -47,7 +51,12 @@ def without_forward_pass(place: str) -> list[str]:
     except (OSError, SyntaxError, ValueError):
         return []
     classes = [one for one in tree.body if isinstance(one, ast.ClassDef) and not one.name.startswith("_")]
-    return [one.name for one in classes if _has_methods(one) and not _has_forward(one)]
+    return [one.name for one in classes if _has_methods(one) and not _has_forward(one) and not _is_of_autograd(one)]
+
+
+def _is_of_autograd(node: ast.ClassDef) -> bool:
+    """Return whether a class is a function of torch's autograd, which is called as `Kind.apply`."""
+    return any(ast.unparse(one).rpartition(".")[2] == "Function" for one in node.bases)
 
 
 def _has_methods(node: ast.ClassDef) -> bool:

@@ -19,7 +19,8 @@ CLIP = "clip_by_global_norm"
 _NAMES: Mapping[str, str] = {
     "gradients": "grads grad gradients g updates tree gradtree gradienttree gs",
     "parameters": "parameters params model module ps",
-    "max_norm": "maxnorm clip maxgradnorm clipnorm threshold limit maxgrad c bound maxgradientnorm",
+    "max_norm": "maxnorm clip maxgradnorm clipnorm threshold limit maxgrad c bound maxgradientnorm "
+    "maxl2norm l2norm maxnorml2 normlimit clippingnorm",
 }
 _OTHERWISE = {"value", "adaptive", "agc", "noise", "sample", "samples", "ratio"}
 _Containers = Callable[[list[Any]], Any]

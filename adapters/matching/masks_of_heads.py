@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import by_length
+from veriformer.adapters.matching import by_length, padding_beside
 from veriformer.adapters.matching.encodings import Encoding, said_kinds
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
@@ -24,13 +24,14 @@ from veriformer.adapters.matching.namespaces import broadcast, joined, part_of, 
 from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.special import drawn_mask
-from veriformer.adapters.matching.texts import says_hidden
+from veriformer.adapters.matching.texts import asks_for_booleans, says_hidden
 from veriformer.adapters.matching.trying import Trials
 
 OPERATION = "multi_head_attention"
 # The axes that a mask may have, of samples, heads, queries and keys; "1" is one of size 1.
 _WHOLE = "BHLS"
 _AXES = ("BHLS", "B1LS", "BLS", "LS", "BS", "B11S")
+_OF_SAMPLES = ("x", "context", padding_beside.VISIBLE)
 _SHAPES = {axes: f"({', '.join(axes)})" for axes in _AXES}
 
 
@@ -52,7 +53,7 @@ class OfHeads(Around):
         return joined(results, 0) if len(results) > 1 else results[0]
 
     def _of_samples(self, inner: Inner, arguments: Arguments, mask: Any, samples: slice) -> Any:
-        given = {**arguments, **{name: arguments[name][samples] for name in ("x", "context") if name in arguments}}
+        given = {**arguments, **{name: arguments[name][samples] for name in _OF_SAMPLES if name in arguments}}
         mask = part_of(mask, samples) if shape_of(mask)[0] > 1 else mask
         rows = [self._of_rows(inner, given, mask, rows) for rows in self._parts("L", arguments, shape_of(mask))]
         return joined(rows, 1) if len(rows) > 1 else rows[0]
@@ -141,10 +142,22 @@ def with_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     masking = next((name for name, role in found.roles.items() if role == "mask"), None)
     if masking is None:
         return form
+    masked = _masked(probe)
+    best = _with_likeliest(trials, form, masking, masked)
+    # A function of one sample at a time has no padding of samples.
+    of_samples = form.layout.rank != len("LE")
+    return padding_beside.with_padding(trials, best, found, masked) if of_samples else best
+
+
+def _masked(probe: Probe) -> Probe:
     x, context = probe.arguments["x"], probe.arguments.get("context", probe.arguments["x"])
     sizes = {"B": len(x), "H": int(probe.arguments["num_heads"]), "L": x.shape[1], "S": context.shape[1]}
-    masked = probe.with_argument("mask", drawn_mask(sizes))
-    best, likest, unmasked = form, 0.0, trials.result(form, probe)
+    return probe.with_argument("mask", drawn_mask(sizes))
+
+
+def _with_likeliest(trials: Trials, form: Form, masking: str, masked: Probe) -> Form:
+    every = np.ones_like(masked.arguments["mask"])
+    best, likest, unmasked = form, 0.0, trials.result(form, masked.with_argument("mask", every))
     for one in _forms(trials, form, masking):
         result = trials.result(one, masked)
         if result is None or result.shape != masked.expected.shape:
@@ -162,8 +175,9 @@ def with_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
 
 def _forms(trials: Trials, form: Form, parameter: str) -> Iterator[Form]:
     hides = says_hidden(trials.function, parameter)
+    kinds = said_kinds(hides, boolean=asks_for_booleans(trials.function, parameter))
     for axes in _AXES:
-        for encoding in said_kinds(hides):
+        for encoding in kinds:
             shape = _SHAPES[axes] if form.layout.rank != len("LE") else _SHAPES[axes].replace("B, ", "")
             one = encoded(form, parameter, encoding.of, f"{shape}, {encoding.words}")
             yield replace(one, layout=OfHeads(form.layout, axes))

@@ -131,8 +131,10 @@ def assigned(
     """
     found: dict[str, str] = {}
     for parameter in wanted:
-        its = next((one.name for one in takings if one.name not in found and is_called(one.name, parameter)), None)
-        if its is not None:
+        called = [one.name for one in takings if one.name not in found and is_called(one.name, parameter)]
+        if called:
+            # Beside another mask, one of padding says what it is.
+            its = min(called, key=lambda name: "pad" in folded(name)) if parameter.name == "mask" else called[0]
             found[its] = parameter.name
     left = [one.name for one in wanted if one.name not in found.values() and one.is_required]
     if by_order:

@@ -20,7 +20,8 @@ from veriformer.adapters.matching.sources import Taken, padding_in
 from veriformer.adapters.matching.texts import says_hidden
 from veriformer.adapters.matching.trying import Trials
 
-_VISIBLE = "keys that are no padding"
+VISIBLE = "keys that are no padding"
+"""The name of what a call has besides its arguments: which keys of each sample are no padding, (B, 1, 1, S)."""
 _SHAPES = {"(B, S)": (0, 3), "(B, 1, 1, S)": (0, 1, 2, 3)}
 
 
@@ -36,11 +37,11 @@ class PaddingBeside(Around):
         mask = arguments.get("mask")
         if mask is None:
             return self.layout.call(inner, arguments)
-        query, key = shape_of(arguments["query"]), shape_of(arguments["key"])
-        visible = np.broadcast_to(self.framework.to_numpy(mask), (*query[:3], key[2]))
+        logits = _shape_of_logits(arguments)
+        visible = np.broadcast_to(self.framework.to_numpy(mask), logits)
         kept = np.asarray(visible.any(axis=(1, 2), keepdims=True))
-        given = {name: value for name, value in arguments.items() if name != "mask"} | {_VISIBLE: self._array(kept)}
-        if len(shape_of(mask)) == len(query) and shape_of(mask)[1:3] == (1, 1):
+        given = {name: value for name, value in arguments.items() if name != "mask"} | {VISIBLE: self._array(kept)}
+        if len(shape_of(mask)) == len(logits) and shape_of(mask)[1:3] == (1, 1):
             return self.layout.call(inner, given)
         # A mask that leaves each key to some query stays as it is, with the axes that it has.
         other = mask if kept.all() else self._array(visible | ~kept)
@@ -48,6 +49,14 @@ class PaddingBeside(Around):
 
     def _array(self, truths: np.ndarray) -> Any:
         return self.framework.from_numpy(np.ascontiguousarray(truths))
+
+
+def _shape_of_logits(arguments: Arguments) -> tuple[int, ...]:
+    """Return the sizes (B, H, L, S) of a call of an attention, or of one with weights."""
+    if "query" in arguments:
+        return (*shape_of(arguments["query"])[:3], shape_of(arguments["key"])[2])
+    samples, length = shape_of(arguments["x"])[:2]
+    return samples, int(arguments["num_heads"]), length, shape_of(arguments.get("context", arguments["x"]))[1]
 
 
 def takes_padding(form: Form, found: Taken) -> bool:
@@ -83,7 +92,7 @@ def _forms(trials: Trials, form: Form, name: str) -> Iterator[Form]:
 
 def _source(encoding: Encoding, axes: tuple[int, ...]) -> Any:
     def source(arguments: Arguments) -> Any:
-        visible = arguments.get(_VISIBLE)
+        visible = arguments.get(VISIBLE)
         if visible is None:
             return LEFT_OUT
         of_shape = visible if len(axes) == len(shape_of(visible)) else visible[:, 0, 0]

@@ -17,7 +17,7 @@ _NAMES: Mapping[str, str] = {
     "step": "step it t i iter iteration epoch currentstep globalstep stepnum steps numstep stepcount",
     "warmup_steps": "warmup warmupsteps warmupiters numwarmupsteps nwarmup warmupiterations warmupepochs warm",
     "total_steps": "total totalsteps maxsteps numtrainingsteps lrdecayiters maxiters tmax numsteps nsteps totaliters "
-    "trainingsteps decayiters",
+    "trainingsteps decayiters cosinecycleiters cosinecyclesteps cosinecycle cosineiters annealsteps tc",
     "decay_steps": "decaysteps cosinesteps",
     "peak": "maxlr lr baselr peak peaklr learningrate lrmax initiallr peaklearningrate maxlearningrate "
     "baselearningrate",

@@ -44,11 +44,11 @@ _MEMBERS: Mapping[str, str] = {
     "w_q": "wq qproj qweight",
     "w_k": "wk kproj kweight",
     "w_v": "wv vproj vweight",
-    "w_o": "wo oproj outproj oweight proj wout outprojweight outprojw outweight cprojw cprojweight projw",
+    "w_o": "wo oproj outproj oweight proj wout outw outprojweight outprojw outweight cprojw cprojweight projw wproj",
     "b_q": "bq qbias qprojbias",
     "b_k": "bk kbias kprojbias",
     "b_v": "bv vbias vprojbias",
-    "b_o": "bo obias oprojbias outprojbias outprojb outbias bout cprojb cprojbias projb bproj",
+    "b_o": "bo obias oprojbias outprojbias outprojb outbias outb bout cprojb cprojbias projb bproj",
 }
 
 

@@ -17,12 +17,14 @@ _FEWEST = 3
 _AFTER_TRUE = re.compile(r"\b(?:True|1(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
 _AFTER_FALSE = re.compile(r"\b(?:False|0(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
 _HIDES = re.compile(
-    r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?|le(ft|aves?) out)\b",
+    r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?|le(ft|aves?) out"
+    r"|skip(s|ped)?|disallow(s|ed)?|forbid(s|den)?|prohibited|invisible|invalid|suppressed)\b",
     re.I,
 )
 _SHOWS = re.compile(
     r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen|looks?|takes? part|participates?)\b", re.I
 )
+_DENIED = re.compile(r"\b(?:not|non|never|cannot|must not)\b[\s-]*(?:(?:to|be|been|a|an)\s+)*(?=\w)", re.I)
 _NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
 _OF_KEY_HEADS = re.compile(
     r"\b(n_rep|num_rep|(n|num)_(kv|key_value)_(heads|groups)|kv_heads|[hn]_?kv|[hn]_?k_?v_?heads|(repeat|expand)_kv)\b",
@@ -136,10 +138,20 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _hides(words: str) -> bool | None:
+    before, denied, after = (words, "", "") if not (found := _DENIED.search(words)) else _around(words, found)
+    if denied and not (_HIDES.search(before) or _SHOWS.search(before) or _NOT.search(f"{before} {after}")):
+        # "not allowed" hides, and "not masked" shows.
+        opposite = True if _SHOWS.match(after) else False if _HIDES.match(after) else None
+        rest = after.partition(" ")[2]
+        return None if _HIDES.search(rest) or _SHOWS.search(rest) else opposite
     hides, shows = bool(_HIDES.search(words)), bool(_SHOWS.search(words))
     if hides == shows or _NOT.search(words):
         return None
     return hides
+
+
+def _around(words: str, found: re.Match[str]) -> tuple[str, str, str]:
+    return words[: found.start()], found[0], words[found.end() :]
 
 
 def repeats_key_heads(function: Callable[..., Any]) -> bool:

@@ -7,7 +7,8 @@ divided by the largest; the root of each array's sum may be taken and squared ag
     N     e^E N + (n + m) t, E = s + 8 u     s the exponent of a sum of n + m terms whose partial sums are stored;
                                              quotient by the largest (twice), square, root (twice), square, 2 u to spare
     ‖g‖   from √(N₋) (1 − 2u) to √(N₊) (1 + 2u), N₋ and N₊ the ends of that range: the root, times the largest
-    c     between min(1, M/(‖g‖₊ + ε)) and min(1, M/(‖g‖₋ + ε)), M the bound: min has the slope 1 or 0
+    c     between min(1, M/(‖g‖₊ + ε)) and min(1, M/(‖g‖₋ + ε)), M the bound: min has the slope 1 or 0; up to 1 where
+          ‖g‖₋ ≤ M, since a program that asks whether ‖g‖ > M before it adds ε leaves such gradients as they are
     y     |g| (e_c + 6u c) + t (2 + M + |g|) + u′ |y|
 
 The 6 roundings are those of M, of ε, of the sum, of the quotient or its inverse, and of the product, in any order:
@@ -31,7 +32,9 @@ def clipping_bounds(
     """Return the largest rounding error of each clipped gradient, entry by entry."""
     unit, tiny = precision.stored, precision.underflow
     squares = sum(float(np.sum(array * array)) for array in gradients)
-    factor, low, high = (_factor(norm, max_norm, eps) for norm in _norms(gradients, squares, precision))
+    norm, above, below = _norms(gradients, squares, precision)
+    factor, low = _factor(norm, max_norm, eps), _factor(above, max_norm, eps)
+    high = 1.0 if below <= max_norm else _factor(below, max_norm, eps)
     error = max(factor - low, high - factor) + 6.0 * unit * high
     bounds = []
     for given, result in zip(gradients, exact, strict=True):

@@ -102,6 +102,26 @@ def clip_grad_norm_(parameters, max_norm):
         p.grad.mul_(scale)
     return total
 """
+OF_A_COURSE = """
+import math
+
+
+def gradient_clipping(parameters, max_l2_norm, eps=1e-6):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    total = math.sqrt(sum(float(g.pow(2).sum()) for g in grads))
+    if total > max_l2_norm:
+        for g in grads:
+            g.mul_(max_l2_norm / (total + eps))
+
+
+def get_lr_cosine_schedule(it, max_learning_rate, min_learning_rate, warmup_iters, cosine_cycle_iters):
+    if it < warmup_iters:
+        return max_learning_rate * it / warmup_iters
+    if it > cosine_cycle_iters:
+        return min_learning_rate
+    share = (it - warmup_iters) / (cosine_cycle_iters - warmup_iters)
+    return min_learning_rate + 0.5 * (1 + math.cos(math.pi * share)) * (max_learning_rate - min_learning_rate)
+"""
 OF_TREES = """
 import jax
 import jax.numpy as jnp
@@ -147,6 +167,8 @@ PAIRS = [
     ("numpy", PLAIN_ADAM, ("(1 - self.beta2) * g**2", "(1 - self.beta2) * g"), "adamw_step"),
     ("numpy", CLIPPING, ("(g**2).sum()", "np.abs(g).sum()"), "clip_by_global_norm"),
     ("torch", IN_PLACE, (", max=1.0", ", min=1.0"), "clip_by_global_norm"),
+    ("torch", OF_A_COURSE, ("math.sqrt(sum(float(g.pow(2)", "(sum(float(g.abs()"), "clip_by_global_norm"),
+    ("torch", OF_A_COURSE, ("1 + math.cos", "1 - math.cos"), "warmup_cosine_learning_rate"),
     ("jax", OF_TREES, ("jnp.minimum(1.0, max_norm / norm)", "max_norm / norm"), "clip_by_global_norm"),
     ("numpy", NOAM, ("min(step", "max(step"), "warmup_inverse_root_learning_rate"),
     ("numpy", CONSTANTS, ("share = (it - warmup_steps)", "share = it"), "warmup_cosine_learning_rate"),

@@ -21,6 +21,7 @@ WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
 _HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
 _FEW_HEADS = 2
+_IMAGE, _PATCH, _COLOURS = 16, 4, 3
 _KEY_HEADS = "nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads nkv"
 _BY_NAME: Mapping[str, Any] = {
     **_each(
@@ -42,6 +43,11 @@ _BY_NAME: Mapping[str, Any] = {
     **_each(
         "inter intermediate intermediatedim inner dinner innersize ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
     ),
+    **_each("imagesize imgsize imageheight imagewidth imgheight imgwidth resolution", _IMAGE),
+    **_each("patchsize patch", _PATCH),
+    **_each("inchannels inchans nchannels numchannels imgchannels imagechannels", 3),
+    **_each("numclasses nclasses nclass", 10),
+    **_each("memwidth memdim memorywidth contextwidth encoderdim encoderwidth kvwidth embedwidth", WIDTH),
     **_each("numbuckets nbuckets buckets relativeattentionnumbuckets", 8),
     **_each("maxdistance maxdist relativeattentionmaxdistance", 16),
     **_each("layeridx layerid layerindex", 0),
@@ -87,7 +93,16 @@ def guessed_arguments(build: Any, signature: Signature, required: Sequence[str])
         found[name] = value
     if not found:
         return found
+    found = _with_colours(found)
     return {**_with_one_inner(found), **_told_apart(signature), **_fewer_key_heads(signature, found)}
+
+
+def _with_colours(found: dict[str, Any]) -> dict[str, Any]:
+    """Return sizes where the channels are those of an image, if it has a size and another parameter is the width."""
+    of_images = any(_folded(name) in ("imagesize", "imgsize", "patchsize", "patch") for name in found)
+    widths = [name for name, value in found.items() if type(value) is int and value == WIDTH]
+    channels = [name for name in widths if _folded(name) == "channels"]
+    return {**found, **dict.fromkeys(channels, _COLOURS)} if of_images and len(widths) > 1 else found
 
 
 def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:

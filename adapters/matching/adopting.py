@@ -97,7 +97,8 @@ def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) ->
     said = {one: operation for one in functions if (operation := operations.get(one, asked.operation_of(one)))}
     found_out = matched(functions, declared, said, [one for one in own if one not in functions])
     offer = _together(own, found_out, asked, _framework_of_all(found, own, declared))
-    return replace(offer, others={**offer.others, **reasons})
+    judged = {one.name for one in offer.matches}
+    return replace(offer, others={**offer.others, **{name: why for name, why in reasons.items() if name not in judged}})
 
 
 def _builders_in(found: object) -> dict[str, str]:

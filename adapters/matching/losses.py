@@ -293,6 +293,11 @@ def _with_ignored_outside(trials: Trials, form: Form, found: Taken, probe: Probe
     result = trials.result(more, outside)
     if result is not None and is_near(result, outside.expected):
         return more
+    called = any(word in folded(ignoring) for word in ("pad", "ignore"))
+    of_shape = called and result is not None and result.shape == outside.expected.shape
+    if of_shape and _agreement(trials, more, outside, result) == 1.0:
+        # What is ignored has no influence, and yet the loss is another.
+        return more
     return replace(form, features=tuple(one for one in form.features if one != "ignore_index"))
 
 

@@ -31,7 +31,7 @@ from veriformer.adapters.matching.returned_weights import form_of_weights
 from veriformer.adapters.matching.search import Found, form_of
 from veriformer.adapters.matching.sources import has_weights_apart
 from veriformer.adapters.matching.sublayers import sublayer_of
-from veriformer.adapters.matching.texts import repeats_key_heads
+from veriformer.adapters.matching.texts import repeats_key_heads, says_next_token
 from veriformer.spec.operations import OPERATIONS
 
 # Functions that do something, rather than compute an operation of their arguments, are not called.
@@ -47,6 +47,7 @@ _GROUPED = "grouped_query_attention"
 _ATTENDING = frozenset({"attention", "attn", "attend", "sdpa", "flash"})
 _WAYS_TO_ATTEND = frozenset(
     """
+    gqa mqa grouped query
     local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths
     flash fwd forward my simple naive batched causal masked heads head multi reference ref torch jax np numpy
     with using padding mask bias lens online streaming split softmax exact vanilla plain
@@ -291,6 +292,8 @@ def _operations(
         of_name = ["multi_head_attention", *(one for one in of_name if one != "multi_head_attention")]
     if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
         of_name.append("scaled_dot_product_attention")
+    if "next_token_loss" in of_name and says_next_token(function):
+        of_name = ["next_token_loss"]
     grouped = repeats_key_heads(function) or any(folded(one.name) in REPEATS for one in takings)
     if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and grouped:
         of_name.insert(0, _GROUPED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 from veriformer.adapters.matching.layouts import Arguments
@@ -45,6 +46,31 @@ def operations(function: Any, name: str) -> Iterator[str]:
         yield ROOT
     elif "cos" in text:
         yield COSINE
+
+
+def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the schedules that a module has written as classes, built with constants and called with the step."""
+    return {
+        name: function
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and not name.startswith("_")
+        if (function := _builder_of(name, kind)) is not None and [*operations(function, name)]
+    }
+
+
+def _builder_of(name: str, kind: type) -> Callable[..., Any] | None:
+    """Return what builds an object of a class, which is a function of the step alone; None for other classes."""
+    call = inspect.getattr_static(kind, "__call__", None)
+    if not inspect.isfunction(call) or len(_required(call)) != len(("self", "step")):
+        return None
+
+    def build(**settings: Any) -> Any:
+        return kind(**settings)
+
+    build.__name__ = name
+    build.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+    build.__wrapped__ = call  # type: ignore[attr-defined]
+    return build
 
 
 def probes(operation: str) -> list[dict[str, Any]]:

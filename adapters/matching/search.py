@@ -143,6 +143,8 @@ def form_of(
                     best = Found(one, False, likeness)
                     its_probe = its
     reason = _refusal(operation, function, name, found, best, said=said)
+    if not reason and not said and best is not None and special.is_of_tensor2tensor(trials, best.form, its_probe):
+        reason = special.OF_TENSOR2TENSOR
     if reason:
         return None, reason
     if best is not None:

@@ -267,6 +267,8 @@ def _of_role(role: Parameter, one: Taking) -> Source:
         # Its own way to have none is None; what 0 does is not its matter.
         none = None if one.default else missing
         return lambda arguments: arguments.get(name) or none
+    if name == "num_kv_heads" and not one.has_default:
+        return lambda arguments: arguments.get(name) or arguments["num_heads"]
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

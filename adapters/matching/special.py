@@ -16,9 +16,10 @@ from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
-from veriformer.adapters.matching.probes import Probe, drawn_argument
+from veriformer.adapters.matching.probes import Probe, drawn_argument, is_near
 from veriformer.adapters.matching.sources import Taken
 from veriformer.adapters.matching.texts import reads
+from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
 TableOf = Callable[[Arguments], "list[np.ndarray]"]
@@ -129,6 +130,24 @@ _KINDS_OF_MASK = (
     ("True or 1 is hidden", _opposite),
     ("added, −∞ is hidden", _added),
 )
+
+
+OF_TENSOR2TENSOR = (
+    "its frequencies are 10000^(−i/(D/2 − 1)), as those of tensor2tensor, fairseq and Whisper; the laws are of "
+    "10000^(−2i/D)"
+)
+
+
+def is_of_tensor2tensor(trials: Trials, form: Form, probe: Probe) -> bool:
+    """Return whether sines and cosines are those whose frequencies end at 1/10000, which no law is about."""
+    if form.operation != "sinusoidal_positions":
+        return False
+    length, width = (int(probe.arguments[name]) for name in ("length", "d_model"))
+    result = trials.result(form, probe)
+    angles = np.arange(length)[:, None] * 10000.0 ** (-np.arange(width // 2) / max(width // 2 - 1, 1))
+    sines, cosines = np.sin(angles), np.cos(angles)
+    tables = (np.concatenate([sines, cosines], 1), np.stack([sines, cosines], -1).reshape(length, -1))
+    return result is not None and any(is_near(result, one) for one in tables)
 
 
 def exchanged(form: Form, found: Taken) -> Iterator[Form]:

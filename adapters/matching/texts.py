@@ -75,6 +75,12 @@ def says_causal(function: Callable[..., Any]) -> bool:
     )
 
 
+def says_next_token(function: Callable[..., Any]) -> bool:
+    """Return whether documentation says that a loss is one of next tokens, and not that these are shifted already."""
+    text = inspect.getdoc(function) or ""
+    return bool(re.search(r"\bnext[- ]token", text, re.I)) and not re.search(r"\b(already|pre-?)\W*shifted", text, re.I)
+
+
 def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
     """Return whether documentation says that True, or 1, in a mask hides; None where it says nothing, or not plainly.
 

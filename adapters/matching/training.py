@@ -49,7 +49,7 @@ def operation_of(function: Any, name: str) -> str | None:
 
 def classes_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
     """Return the classes of a module that are operations of training."""
-    return optimizers.classes_of(module)
+    return {**optimizers.classes_of(module), **schedules.classes_of(module)}
 
 
 def form_of(function: Any, operation: str, framework: ArrayFramework) -> tuple[Found | None, str]:

@@ -5,6 +5,7 @@ A way is taken if later results depend on earlier parts: whether they are right 
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ _START = re.compile(
 )
 _EACH = re.compile(r"^(position_ids?|pos_ids?|positions?|pos|input_pos|cache_position)$")
 _PROBE = (4, 1, 1)
+# Their classes are arrays and modules.
+_NO_CACHES = ("builtins", "typing", "torch", "numpy")
 _EQUAL = 1e-3
 # Up to this part of the largest result a cache of few bits may have lost, so that nothing is known: eight bits lose
 # 1/254 of the largest entry of each vector, and four lose 1/14. What reads its integers as numbers is further off.
@@ -140,12 +143,31 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
     # A model that takes the place where a part begins need not know it from its cache.
     known = [*positions, *starts, *each] if "past_key_values" in caches else [*starts, *each, *positions]
     for cache in caches:
-        for start in (None, dict, list):
+        for start in (*_kinds_of(sequences.stage.called, cache), None, dict, list):
             for name, shape in known:
                 yield Caching(cache, start, flag, name, shape)
     if not caches:
         for name, shape in (*starts, *each):
             yield Caching("", None, flag, name, shape)
+
+
+def _kinds_of(called: Any, name: str) -> list[Callable[[], Any]]:
+    """Return the classes that an argument is annotated with, or that are called caches, where they need no argument."""
+    function = getattr(called, "forward", called)
+    known = getattr(inspect.unwrap(function), "__globals__", {}) if callable(function) else {}
+    annotation = str(getattr(inspect.signature(function).parameters.get(name), "annotation", ""))
+    kinds = {one: kind for one, kind in known.items() if isinstance(kind, type) and kind.__module__ not in _NO_CACHES}
+    annotated = [kind for one, kind in kinds.items() if re.search(rf"\b{re.escape(one)}\b", annotation)]
+    called_so = [kind for one, kind in kinds.items() if "cache" in one.casefold()]
+    return [kind for kind in dict.fromkeys([*annotated, *called_so]) if _needs_nothing(kind)]
+
+
+def _needs_nothing(kind: type) -> bool:
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return all(one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters)
 
 
 def _is_required_position(parameter: Any) -> bool:

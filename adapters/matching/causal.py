@@ -16,19 +16,23 @@ from veriformer.spec.operations import OPERATIONS
 def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> bool:
     """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
 
-    Other numbers in the last key change the last query alone, or none; those in the first one change every query.
+    Other numbers in the last key change the last query alone, or none, or the one before too, where a query sees one
+    key too many; those in the first one change every query.
     """
-    if form.operation not in ATTENTION or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
+    attends = form.operation in (*ATTENTION, "multi_head_attention")
+    if not attends or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
         return False
     changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0)]
     of_last, of_first = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
-    return bool(of_first.size and of_first.all() and of_last.size > 1 and not of_last[:-1].any())
+    return bool(of_first.size and of_first.all() and of_last.size > 2 and not of_last[:-2].any())
 
 
 def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
     """Return which queries, (L,), get another result where a key and its value have other numbers."""
     arguments = dict(probe.arguments)
-    for name in ("key", "value"):
+    # What attends to itself has its queries changed too.
+    itself = ("x",) if arguments.get("context") is arguments.get("x") else ()
+    for name in ("key", "value", "context", *itself):
         if name in arguments:
             arguments[name] = arguments[name].copy()
             arguments[name][..., key, :] += 1.0

@@ -280,25 +280,35 @@ def _with_ignored_outside(trials: Trials, form: Form, found: Taken, probe: Probe
     roles = {role: name for name, role in found.roles.items()}
     ignoring = roles["ignore_index"]
     default = found.defaults.get(ignoring)
-    targets = probe.arguments["targets"].copy()
-    targets[0, 0] = _NO_TARGET
-    outside = probe_with(probe.operation, {**probe.arguments, "targets": targets, "ignore_index": _NO_TARGET})
-    if trials.result(form, outside) is not None or (default is not None and not default >= 0):
+    # A library's own value may be ignored by what is called, and another one be out of its bounds.
+    probes = [_with_target_outside(probe, value) for value in (_NO_TARGET, -1)]
+    if default is not None and not default >= 0:
         return form
+    if all(trials.result(form, one) is not None for one in probes):
+        return form
+    outside = probes[0]
     more = _of_one_more_class(form, roles)
     plain = form.sources[ignoring]
     first = lambda arguments: plain(arguments) if arguments.get("ignore_index") is None else 0  # noqa: E731
     words = (*form.words, f"`{ignoring}`: the first class, the others are those after it")
     more = replace(more, sources={**more.sources, ignoring: first}, words=words)
     result = trials.result(more, outside)
-    if result is not None and is_near(result, outside.expected):
-        return more
-    called = any(word in folded(ignoring) for word in ("pad", "ignore"))
-    of_shape = called and result is not None and result.shape == outside.expected.shape
-    if of_shape and _agreement(trials, more, outside, result) == 1.0:
-        # What is ignored has no influence, and yet the loss is another.
+    if result is not None and (is_near(result, outside.expected) or _ignores(trials, more, outside, result, ignoring)):
         return more
     return replace(form, features=tuple(one for one in form.features if one != "ignore_index"))
+
+
+def _with_target_outside(probe: Probe, value: int) -> Probe:
+    """Return the probe with a target that is no class, and is ignored."""
+    targets = probe.arguments["targets"].copy()
+    targets[0, 0] = value
+    return probe_with(probe.operation, {**probe.arguments, "targets": targets, "ignore_index": value})
+
+
+def _ignores(trials: Trials, form: Form, probe: Probe, result: np.ndarray, name: str) -> bool:
+    """Return whether targets that a parameter is said to ignore have no influence, on a loss that is another one."""
+    called = any(word in folded(name) for word in ("pad", "ignore"))
+    return called and result.shape == probe.expected.shape and _agreement(trials, form, probe, result) == 1.0
 
 
 def _agreement(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> float:
@@ -307,7 +317,8 @@ def _agreement(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> 
     found = []
     for place in np.ndindex(*targets.shape):
         changed = logits.copy()
-        changed[(*place, targets[place])] += 1.0
+        # A target that is no class has no logit of its own.
+        changed[(*place, max(int(targets[place]), 0))] += 1.0
         other = trials.result(form, probe.with_argument("logits", changed))
         moved = other is not None and not np.allclose(other, result, rtol=1e-6, atol=0.0)
         found.append(moved == (targets[place] != probe.arguments["ignore_index"]))

@@ -12,7 +12,17 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import alibi, backward, backward_pairs, cached, of_logits, special, training
+from veriformer.adapters.matching import (
+    alibi,
+    backward,
+    backward_pairs,
+    cached,
+    gates,
+    linear_maps,
+    of_logits,
+    special,
+    training,
+)
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import OneByOne
 from veriformer.adapters.matching.names import (
@@ -167,6 +177,7 @@ def _best(
     name: str, function: Callable[..., Any], declared: str | None, asked: str | None
 ) -> tuple[_Candidate | None, str]:
     """Return what a function is, the first whose results are those of the reference, else the likest."""
+    function = gates.between_matrices(linear_maps.of_arrays(function), name)
     takings = parameters_of(function)
     if takings is None:
         return None, "its signature cannot be read"
@@ -285,7 +296,7 @@ def _operations(
     if asked is not None:
         yield asked, True
         return
-    of_name = suggested(name)
+    of_name = [gates.OPERATION] if gates.is_network(function) else suggested(name)
     if _OF_HEADS.intersection(of_name) and "scaled_dot_product_attention" not in of_name:
         of_name.append("scaled_dot_product_attention")
     if _is_called_attention(name) and has_weights_apart(OPERATIONS["multi_head_attention"], takings):

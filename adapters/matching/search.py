@@ -123,6 +123,10 @@ def form_of(
     candidates = _candidates(operation, found, framework)
     if own is not None:
         candidates = _of_class(candidates, own)
+    elif operation in _NETWORKS:
+        text = (source_of(function) or name).casefold()
+        # Of a wrong network the activation that its code names is the one that it is meant to have.
+        candidates = iter(sorted(candidates, key=lambda one: str(_activation_of(one[0])) not in text))
     for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
@@ -165,6 +169,8 @@ def _refusal(
     own = sublayer_of(function)
     if own is not None and own.only_exact:
         return own.only_exact
+    if best is not None and (why := getattr(function, "only_exact", "")):
+        return str(why)
     if best is None or said:
         return ""
     if operation == "token_embedding" and says_more_than_a_lookup(function):

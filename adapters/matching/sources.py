@@ -34,10 +34,10 @@ NO_WINDOW = 1 << 20
 _NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
 _OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
-    "w_1": "w1 fc1 win win1 weight1 k1 wfc1 fc1weight cfcw wup",
-    "b_1": "b1 bin bias1 bfc1 fc1bias",
-    "w_2": "w2 fc2 wout weight2 k2 wfc2 fc2weight cprojw wdown",
-    "b_2": "b2 bout bias2 bfc2 fc2bias",
+    "w_1": "w1 fc1 fc1w win win1 weight1 k1 wfc1 fc1weight cfcw cfcweight cfckernel wup upw",
+    "b_1": "b1 bin bias1 bfc1 fc1b fc1bias cfcb cfcbias upb",
+    "w_2": "w2 fc2 fc2w wout weight2 k2 wfc2 fc2weight cprojw cprojweight cprojkernel wdown downw",
+    "b_2": "b2 bout bias2 bfc2 fc2b fc2bias cprojb cprojbias downb",
     "w_gate": "wgate gate wg gateproj w1 gateweight",
     "w_up": "wup up wu upproj w3 upweight v",
     "w_down": "wdown down wd downproj w2 downweight",

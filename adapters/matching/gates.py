@@ -1,0 +1,85 @@
+"""The gate of a gated network by itself, `swiglu(a, b) = silu(a) b`, as the network between matrices.
+
+So the laws of the network judge it: it is given x W_gate and x W_up, and what it returns is multiplied by W_down.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from veriformer.adapters.matching.names import folded, parameters_of, words_of
+from veriformer.adapters.matching.namespaces import joined, reshaped, shape_of
+from veriformer.adapters.matching.texts import source_of
+
+OPERATION = "gated_feed_forward"
+# The gate of `glu` itself is a sigmoid, which no network of the interface has.
+_GATES = frozenset({"swiglu", "geglu", "reglu"})
+_ACTIVATIONS = frozenset({"silu", "swish", "gelu", "relu"})
+_TIMES = frozenset({"mul", "multiply", "times", "gate", "gated"})
+_SAID = "it is given x·{} and x·{}{together}, and its result is multiplied by w_down"
+# What sets how a gate computes, and not which one it is.
+_SETTINGS = frozenset({"dim", "axis", "approximate", "inplace", "dtype", "out"})
+_ANOTHER = "its results fit no gate that is known, and it has settings that others lack, such as a limit or a slope"
+
+
+def between_matrices(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a gate of one or two arrays as a gated network; any other function as it is.
+
+    Where names do not say which array is the gate, either may be; where source takes every other number of one array,
+    the two alternate in it.
+    """
+    takings = [] if isinstance(function, type) else parameters_of(function) or []
+    required = [one.name for one in takings if not one.has_default]
+    if not _is_gate(name) or len(required) not in (1, 2) or any(map(_is_of_weights, required)):
+        return function
+    alternate = "::2" in (source_of(function) or "")
+    said = any(word in one.casefold() for one in required for word in ("gate", "up"))
+    names = ("x", *(("w_gate", "w_up") if said and len(required) == 2 else ("w1", "w3")), "w_down")
+
+    def network(*given: Any) -> Any:
+        x, of_first, of_second, down = given
+        first, second = x @ of_first, x @ of_second
+        if len(required) == 2:
+            return function(first, second) @ down
+        return function(_beside(first, second, alternate=alternate)) @ down
+
+    kinds = inspect.Parameter
+    network.__name__, network.is_of_gate = name, True  # type: ignore[attr-defined]
+    network.__module__ = getattr(function, "__module__", "")
+    network.__doc__ = function.__doc__
+    network.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [kinds(one, kinds.POSITIONAL_ONLY) for one in names]
+    )
+    network.__wrapped__ = function  # type: ignore[attr-defined]
+    together = "" if len(required) == 2 else ", in turn" if alternate else ", one beside the other"
+    network.said = (_SAID.format(*names[1:3], together=together),)  # type: ignore[attr-defined]
+    if any(folded(one.name) not in _SETTINGS for one in takings if one.has_default):
+        network.only_exact = _ANOTHER  # type: ignore[attr-defined]
+    return network
+
+
+def _beside(first: Any, second: Any, *, alternate: bool) -> Any:
+    """Return two arrays as one: one behind the other along the last axis, or their numbers in turn."""
+    (*outer, width) = shape_of(first)
+    if not alternate:
+        return joined([first, second], len(outer))
+    apart = joined([reshaped(one, (*outer, width, 1)) for one in (first, second)], len(outer) + 1)
+    return reshaped(apart, (*outer, 2 * width))
+
+
+def _is_of_weights(name: str) -> bool:
+    return name == "self" or folded(name).startswith(("w", "param", "config", "cfg"))
+
+
+def is_network(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a gate between matrices."""
+    return bool(getattr(function, "is_of_gate", False))
+
+
+def _is_gate(name: str) -> bool:
+    words = set(words_of(name))
+    return bool(words & _GATES or folded(name) in _GATES or (words & _ACTIVATIONS and words & _TIMES)) or any(
+        folded(name).startswith(one) for one in ("swiglu", "geglu", "reglu")
+    )

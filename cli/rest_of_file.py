@@ -69,10 +69,15 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
                 if report.interrupted:
                     break
         except LoadError as error:
-            reasons[name] = str(error)
+            reasons.setdefault(name, _brief(error))
     for name in names[_MOST_ALONE:]:
         reasons[name] = f"veriformer check {source}:{name}"
     return found
+
+
+def _brief(error: LoadError) -> str:
+    """Return why a class or a function is no model, without what it is as an operation, which is said before."""
+    return str(error).partition("; it declares no operation either")[0].partition("\n")[0]
 
 
 def _notices(reasons: Mapping[str, str]) -> list[str]:

@@ -30,7 +30,7 @@ def operations(function: Any, name: str) -> Iterator[str]:
     """Yield the operation where a function clips gradients by its name and its parameters."""
     words = {*words_of(name)}
     roles = roles_of(_NAMES, [one.name for one in parameters_of(function) or []])
-    named = "clip" in words or "clipped" in words
+    named = bool({"clip", "clipped", "clipping"} & words)
     about = {"norm", "grad", "grads", "gradient", "gradients", "global"} & words
     if not isinstance(function, type) and named and about and not words & _OTHERWISE and "max_norm" in roles:
         yield CLIP

@@ -53,7 +53,7 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 def _keys_of(name: str, source: str) -> tuple[str, ...]:
     """Return the keys that a function reads of a parameter, if these are a matrix and perhaps a bias."""
     escaped = re.escape(name)
-    if re.search(rf"\*\*\s*{escaped}\b", source):
+    if re.search(rf"[(,]\s*\*\*\s*{escaped}\b", source):
         return _SPREAD
     read = tuple(dict.fromkeys(re.findall(rf"\b{escaped}\[\s*[\"'](\w+)[\"']\s*\]", source)))
     is_map = any(one in _MATRIX for one in read) and all(one in (*_MATRIX, *_BIAS) for one in read)

@@ -107,7 +107,10 @@ def form_of(
     A function that is not `named` so must give the reference's results. One that is `said` to be the operation may give
     any of the right shape.
     """
-    found = taken(operation, takings, by_order=named)
+    masks = [one.name for one in takings if "mask" in one.name and one.has_default]
+    unread = [one for one in masks if not reads(function, one)]
+    # Of several masks the one that code reads is judged; where it reads none, the first is said to have no effect.
+    found = taken(operation, takings, by_order=named, unread=unread if len(unread) < len(masks) else unread[1:])
     if operation == "rotary_embedding":
         found = special.without_unread_places(found, function)
     # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.

@@ -95,8 +95,11 @@ class Taken:
         return tuple(self.roles.values())
 
 
-def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken:
-    """Return what the parameters of a function are given as an operation, and what the operation lacks then."""
+def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: Sequence[str] = ()) -> Taken:
+    """Return what the parameters of a function are given as an operation, and what the operation lacks then.
+
+    Those that its code leaves `unread` are nothing of the operation.
+    """
     record = OPERATIONS[operation]
     wanted = _wanted(record)
     whole = _holder(takings, wanted)
@@ -106,7 +109,9 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool) -> Taken
     in_packed = {f"weights.{part}" for array in packed.values() for part in PARTS[array]}
     wanted = [one for one in wanted if one.name not in in_packed]
     options = [one.name for one in takings if _is_of_options(record, one)][:1]
-    others = [one for one in takings if one.name not in (whole, *options, *packed, *_lengths_in(record, takings))]
+    others = [
+        one for one in takings if one.name not in (whole, *options, *packed, *unread, *_lengths_in(record, takings))
+    ]
     roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
     roles = _with_padding(roles, others, of_role)

@@ -31,7 +31,10 @@ CROSS_ENTROPY = Operation(
             "scalar",
             "feature",
             "targets of this value are ignored; None by default",
-            also_called="padid padidx paddingidx padtokenid ignoreidx ignore pad",
+            also_called=(
+                "padid padidx padindex padvalue paddingidx paddingindex paddingid padtokenid padtoken ignoreidx "
+                "ignoreid ignorelabel ignorevalue ignoredindex ignore pad"
+            ),
         ),
         Parameter(
             "label_smoothing",

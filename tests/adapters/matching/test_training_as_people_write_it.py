@@ -105,6 +105,8 @@ def clip_grad_norm_(parameters, max_norm):
 OF_A_COURSE = """
 import math
 
+import torch
+
 
 def gradient_clipping(parameters, max_l2_norm, eps=1e-6):
     grads = [p.grad for p in parameters if p.grad is not None]

@@ -50,7 +50,7 @@ def _of_classes(
     reasons: dict[str, str] = {}
     reports = _alone(source, report_of, tops, reasons) or _alone(source, report_of, parts[::-1], reasons)
     if not reports:
-        raise NoOperations("; ".join([str(error), *reasons.values()]))
+        raise NoOperations("\n  ".join([str(error), *reasons.values()]))
     reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], reasons)
     return [replace(reports[0], notices=(*reports[0].notices, *_notices(reasons))), *reports[1:]]
 
@@ -77,7 +77,8 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
 
 def _brief(error: LoadError) -> str:
     """Return why a class or a function is no model, without what it is as an operation, which is said before."""
-    return str(error).partition("; it declares no operation either")[0].partition("\n")[0]
+    said = str(error).partition("; it declares no operation either")[0]
+    return said.partition("\n")[0].removesuffix(" Tried:")
 
 
 def _notices(reasons: Mapping[str, str]) -> list[str]:

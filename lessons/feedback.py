@@ -82,12 +82,13 @@ def _law_and_case(hints: Hints, width: int) -> Lines:
 
 def case_lines(hints: Hints, width: int) -> Lines:
     """Return the smallest case of a broken law: its arguments, then expected and received side by side."""
+    from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.reports.violation import inputs, smallest_case
 
     found, law = hints.counterexample, hints.outcome.law
     if found is None or law is None:
         return []
-    lines = [*smallest_case(found, width), *inputs(found, law.law.operation, width)]
+    lines = [*smallest_case(found, width), *inputs(found, law.law.operation, Options(width=width))]
     if law.status == "failed":
         lines += [blank(), *_compared(hints, width)]
     return lines + _raised(hints, width)

@@ -52,13 +52,15 @@ def outcome_html(outcome: Outcome) -> str:
 def _case(hints: Hints | None) -> str:
     """Return the arguments of the smallest case."""
     from veriformer.conformance_tests.reports.layout import as_text
+    from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.reports.violation import inputs, smallest_case
     from veriformer.lessons.feedback import WIDTH
 
     if hints is None or hints.counterexample is None or hints.outcome.law is None:
         return ""
     found = hints.counterexample
-    return as_text([*smallest_case(found, WIDTH), *inputs(found, hints.outcome.law.law.operation, WIDTH)])
+    operation = hints.outcome.law.law.operation
+    return as_text([*smallest_case(found, WIDTH), *inputs(found, operation, Options(width=WIDTH))])
 
 
 def _picture(hints: Hints | None) -> str:

@@ -33,6 +33,7 @@ from veriformer.adapters.isolation.memory import is_short
 # What torch says where the CPU has no kernel for float16 or bfloat16.
 _HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
 # Inputs for shapes of parameters and of other arrays, for a function from one of its arguments on.
+_FEW = 2
 _Guess = Callable[[Mapping[str, Shape], Mapping[str, Shape], Callable[..., Any], int], Iterator[Candidate]]
 
 
@@ -334,4 +335,9 @@ def _guesses(
     one_sample: bool,
 ) -> Iterator[Candidate]:
     sizes = sizes_for({**shapes, **others})
-    return candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=1) if one_sample else sizes, others)
+    # A cache may have rows for a few samples alone.
+    batches = [1] if one_sample else list(dict.fromkeys([sizes.batch, min(sizes.batch, _FEW)]))
+    of_batches = (
+        candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=batch), others) for batch in batches
+    )
+    return chain.from_iterable(of_batches)

@@ -23,6 +23,9 @@ _SOUND = re.compile(
     r"^(mels?|(log_?)?mel_?(spec(trogram)?s?)?|spectrograms?|spec|audio|input_features|fbanks?|filterbanks?|frames)$",
     re.I,
 )
+_ROTATIONS = re.compile(r"^(freqs?_?(cis|complex)|freqs|rope_?(cis|freqs)|rotary_?(freqs|emb))$", re.I)
+_COSINES = re.compile(r"^(rope_?|rotary_?|freqs?_?)?(cos|cosine|sin|sine)(_cached|_cache|_table)?$", re.I)
+_BASE = 10_000.0
 _FILLER = frozenset({"to", "of", "the", "in", "x", "input", "inputs"})
 _MOST = 96
 # Diffusion is mostly trained with so many time steps.
@@ -51,7 +54,8 @@ def arrays_by_name(names: Sequence[str], known: Known) -> Iterator[tuple[str, tu
     """Yield arrays for arguments of these names, with a description, the likeliest first; up to a number of them."""
     if len(names) < 2:
         return
-    has_images = bool(known.images) and any(_IMAGES.match(name) for name in names)
+    turns = any(_ROTATIONS.match(name) or _COSINES.match(name) for name in names)
+    has_images = bool(known.images) and any(_IMAGES.match(name) for name in names) and not turns
     kinds = [_kinds(name, known, has_images=has_images) for name in names]
     if not all(kinds):
         return
@@ -65,6 +69,12 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
     batch, length, generator = known.batch, known.length, known.generator
     if _SOUND.match(name) and (sounds := list(_sounds(known))):
         return [("floats", generator.normal(size=(batch, *shape))) for shape in sounds]
+    if _ROTATIONS.match(name):
+        return [("rotations", np.exp(1j * angles)) for angles in _angles(known)]
+    if _COSINES.match(name):
+        function = np.sin if "sin" in name.lower() else np.cos
+        alike = [np.concatenate([one, one], axis=1) for one in _angles(known)]
+        return [("rotations", function(angles)) for angles in (*alike, *_angles(known))]
     if _STEPS.match(name):
         rows = _rows_called(name, known) or _MOST_STEPS
         single = generator.permutation(rows)[:batch] if rows >= batch else np.zeros(batch, np.int64)
@@ -86,6 +96,14 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
     widths = _widths_where(known, lambda path: _share_a_word(name, path)) or list(known.widths)
     return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
+
+
+def _angles(known: Known) -> list[Array]:
+    """Return the angles of rotary embeddings, (length, half of a head), for each width of heads that there may be."""
+    widths = [width for one in known.widths for width in range(one, 3, -2) if one % width == 0 and width % 2 == 0]
+    # Heads of a few numbers are guessed first, and a model has several.
+    halves = [width // 2 for width in dict.fromkeys(sorted(widths))]
+    return [np.outer(np.arange(known.length), _BASE ** (-np.arange(half) / half)) for half in halves]
 
 
 def _sounds(known: Known) -> Iterator[Shape]:

@@ -30,7 +30,7 @@ from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.adapters.matching.names import LENGTHS, folded, parameters_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
-from veriformer.adapters.matching.sources import taken
+from veriformer.adapters.matching.sources import LAST_AXIS, taken
 from veriformer.adapters.matching.temperatures import has_temperature
 from veriformer.spec.operations import OPERATIONS
 
@@ -223,6 +223,7 @@ def _is_of_another_form(name: str, function: Callable[..., Any]) -> bool:
         return False
     found = taken(name, takings, by_order=False)
     known = {*found.roles, found.held, *(one.name for one in takings if one.has_default)}
+    known |= {one.name for one in takings if folded(one.name) in LAST_AXIS}
     if name == "cross_entropy":
         known |= {one.name for one in takings if is_weighing(one.name)}
     if "mask" in record.features:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, size_called
 from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import shape_of
+from veriformer.adapters.matching.places import FARTHEST
 from veriformer.spec.operations import OPERATIONS
 
 _CLASSES = frozenset(
@@ -45,10 +46,12 @@ def rotation_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] 
 
     def rotation(*positional: Any, base: Any = None) -> Any:
         chosen = {} if base is None else dict.fromkeys(bases, base)
-        return _called(_built(kind, chosen, lambda name: _size_of_rotation(kind, name, positional[0])), *positional)
+        last = _last_place(positional[1:], arrays)
+        made = _built(kind, chosen, lambda name: _size_of_rotation(kind, name, positional[0], last))
+        return _called(made, *positional)
 
     x = arrays.from_numpy(np.ones((2, 4, 4, _TRIED_WIDTH)), "float32")
-    made = _built(kind, {}, lambda name: _size_of_rotation(kind, name, x))
+    made = _built(kind, {}, lambda name: _size_of_rotation(kind, name, x, 0))
     names = _required_of_call(made)
     positions = _ROTATION.parameter("positions")
     if not names or _has_weights(made) or not all(one in _KEYS or is_called(one, positions) for one in names[1:]):
@@ -70,13 +73,22 @@ def _number_of_classes(name: str, logits: Any) -> Any:
     return int(shape_of(logits)[-1]) if folded(name) in _CLASSES else None
 
 
-def _size_of_rotation(kind: type, name: str, x: Any) -> Any:
+def _last_place(given: Sequence[Any], arrays: ArrayFramework) -> int:
+    """Return the largest position among the arguments of a call; ValueError where a table of so many rows is none."""
+    whole = [one for one in map(arrays.to_numpy, filter(arrays.is_array, given)) if one.dtype.kind in "iu" and one.size]
+    last = max((int(one.max()) for one in whole), default=0)
+    if last > FARTHEST or any(one.min() < 0 for one in whole):
+        raise ValueError(f"positions are the places of rows here, at most {FARTHEST}")
+    return last
+
+
+def _size_of_rotation(kind: type, name: str, x: Any, last: int) -> Any:
     *lengths, width = shape_of(x)
     if size_called(name) in (WIDTH, _HEAD_WIDTH):
         return int(width)
     if size_called(name) == LENGTH:
         default = inspect.signature(kind).parameters[name].default
-        return max(*lengths, LENGTH, default if type(default) is int else 0)
+        return max(*lengths, LENGTH, last + 1, default if type(default) is int else 0)
     return size_called(name) if type(size_called(name)) is float else None
 
 

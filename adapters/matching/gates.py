@@ -6,6 +6,7 @@ So the laws of the network judge it: it is given x W_gate and x W_up, and what i
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,12 @@ from veriformer.adapters.matching.texts import source_of
 OPERATION = "gated_feed_forward"
 # The gate of `glu` itself is a sigmoid, which no network of the interface has.
 _GATES = frozenset({"swiglu", "geglu", "reglu"})
-_ACTIVATIONS = frozenset({"silu", "swish", "gelu", "relu"})
-_TIMES = frozenset({"mul", "multiply", "times", "gate", "gated"})
+_PRODUCT = re.compile(r"(silu|swish|gelu|relu)(mul|multiply|times|gate|gated)")
+_MANNERS = frozenset(
+    """
+    fn func function forward apply act activation fused op kernel and my naive ref torch jax np numpy liger like triton
+    """.split()  # noqa: SIM905
+)
 _SAID = "it is given x·{} and x·{}{together}, and its result is multiplied by w_down"
 # What sets how a gate computes, and not which one it is.
 _SETTINGS = frozenset({"dim", "axis", "approximate", "inplace", "dtype", "out"})
@@ -79,7 +84,5 @@ def is_network(function: Callable[..., Any]) -> bool:
 
 
 def _is_gate(name: str) -> bool:
-    words = set(words_of(name))
-    return bool(words & _GATES or folded(name) in _GATES or (words & _ACTIVATIONS and words & _TIMES)) or any(
-        folded(name).startswith(one) for one in ("swiglu", "geglu", "reglu")
-    )
+    bare = "".join(word for word in words_of(name) if word not in _MANNERS)
+    return bare in _GATES or _PRODUCT.fullmatch(bare) is not None

@@ -37,7 +37,7 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**given)
 
     parameters = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=one.default)
+        one.replace(name=name)
         for each, one in signature.parameters.items()
         for name in ([f"{each}_{key}" for key in keys[each]] if each in keys else [each])
     ]

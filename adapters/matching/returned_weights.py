@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.layouts import (
+    Arguments,
+    Around,
+    AsItIs,
+    Changed,
+    Inner,
+    Layout,
+    OfLengths,
+    OfOneWidth,
+)
+from veriformer.adapters.matching.padding_beside import PaddingBeside
 from veriformer.adapters.matching.picks import Pick, picks
 from veriformer.adapters.matching.probes import Probe, probe_of
 from veriformer.adapters.matching.returned import returned_names
@@ -56,7 +66,7 @@ def form_of_weights(function: Callable[..., Any], form: Form, arrays: ArrayFrame
 
     What only is called so is told as weights too, where it has their axes. None where there is no such result.
     """
-    if form.operation != ATTENTION or form.pick.kind not in ("member", "attribute"):
+    if form.operation != ATTENTION or form.pick.kind not in ("member", "attribute") or not _is_one_call(form.layout):
         return None, False
     trials = Trials(function, arrays)
     probe, named = _probe_of(form), returned_names(function)
@@ -73,6 +83,15 @@ def form_of_weights(function: Callable[..., Any], form: Form, arrays: ArrayFrame
         if _NAMES.search(named.get(pick.at, str(pick.at))) and not _are_logits(result, probe):
             called = tried
     return called, False
+
+
+def _is_one_call(layout: Layout) -> bool:
+    """Return whether a call of the interface is one of the function, with the same samples, heads and queries."""
+    while isinstance(layout, Around):
+        if layout.rearranged_with or not isinstance(layout, OfLengths | OfOneWidth | PaddingBeside):
+            return False
+        layout = layout.layout
+    return isinstance(layout, AsItIs | Changed)
 
 
 def _are_logits(result: np.ndarray, probe: Probe) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import (
     alibi,
+    axes,
     by_length,
     by_query,
     causal,
@@ -375,6 +376,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     form, probe = _with_those_that_answer(trials, best.form, probe)
     if best.exact:
         form = own_tables.with_tables_of_file(trials, form, found, probe)
+        form = axes.with_its_axis(trials, form, found, probe)
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:

@@ -15,7 +15,8 @@ from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
 from veriformer.adapters.matching.packed import PARTS, Packed, packed_among
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
-_LAST_AXIS = ("dim", "axis", "axes")
+LAST_AXIS = ("dim", "axis", "axes")
+"""What the axis is called along which a function computes."""
 # What sets how a function computes, and is no input of it.
 _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv", "querypreattnscalar")
@@ -165,7 +166,7 @@ def _padding_among(names: Iterable[str]) -> str | None:
 
 def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:
     """Return the parameters that may be an input, which no call passes: what they do is not judged."""
-    known = {*NEUTRAL, *_LAST_AXIS, *_NO_INPUTS}
+    known = {*NEUTRAL, *LAST_AXIS, *_NO_INPUTS}
     return tuple(
         one.name
         for one in takings
@@ -266,6 +267,9 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name in _NEITHER and (not one.has_default or one.default not in (None, _NEITHER[name])):
         # A loss with a setting of its own is asked for what the interface has as its default.
         missing = _NEITHER[name]
+    if name == "window" and one.default == (-1, -1):
+        # Its own way to have no limit on a side is −1; what None does is not its matter.
+        return lambda arguments: _without_none(arguments.get("window"))
     if name == "window" and (not one.has_default or type(one.default) is int):
         missing = NO_WINDOW
     if name == "softcap" and (one.default is None or type(one.default) in (int, float)):
@@ -277,6 +281,10 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)
+
+
+def _without_none(window: Any) -> Any:
+    return LEFT_OUT if window is None else tuple(-1 if side is None else side for side in window)
 
 
 def _member(name: str, *, needed: bool) -> Source:
@@ -291,7 +299,7 @@ def _of_no_role(one: Taking) -> Source:
     name = folded(one.name)
     if name in NEUTRAL and not (one.has_default and one.default is None):
         return lambda _: NEUTRAL[name]
-    if name in _LAST_AXIS and (one.default is None or isinstance(one.default, int) or not one.has_default):
+    if name in LAST_AXIS and (one.default is None or isinstance(one.default, int) or not one.has_default):
         return lambda _: -1
     if name in REPEATS:
         return lambda arguments: arguments.get(GROUP_SIZE, LEFT_OUT if one.has_default else None)

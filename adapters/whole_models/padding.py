@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -154,19 +153,25 @@ def _has_effect(padding: Padding, sequences: Sequences, inputs: Array) -> bool:
 def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding | None:
     """Return how an argument is to be read; None where no reading decides."""
     usual, hidden = None, says_hidden(sequences.stage.called, name)
-    for rank, kind in product((2, 3, 4), ("bool", "int", "float", "additive")):
-        readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
-        judged = [_decided(readings, sequences, inputs) for inputs in drawn]
-        known = {one for one in judged if isinstance(one, Padding)}
-        if rank == _OF_LOGITS and None not in judged and len(known) == 1 and len({*judged}) > 1:
-            # It hides less than a mask does, and more than nothing: what hides least in both is how it is meant.
-            usual = usual or known.pop()
-        elif judged[0] is not None and judged[0] == judged[1]:
-            if judged[0] in readings:
-                # What its documentation says is what its users hand over, and a law shows where that hides nothing.
-                found = readings[readings.index(judged[0])]
-                return found if hidden is None or kind == "additive" else found.as_documented(hides=hidden)
-            usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
+    for rank in (2, 3, 4):
+        decided: list[Padding] = []
+        for kind in ("bool", "int", "float", "additive"):
+            readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
+            judged = [_decided(readings, sequences, inputs) for inputs in drawn]
+            known = {one for one in judged if isinstance(one, Padding)}
+            if rank == _OF_LOGITS and None not in judged and len(known) == 1 and len({*judged}) > 1:
+                # It hides less than a mask does, and more than nothing: what hides least in both is how it is meant.
+                usual = usual or known.pop()
+            elif judged[0] is not None and judged[0] == judged[1]:
+                if judged[0] in readings:
+                    decided.append(readings[readings.index(judged[0])])
+                else:
+                    usual = usual or readings[bool(_TRUE_IS_PADDING.search(name))]
+        if decided:
+            # What is added to logits has an effect as truth values too: the kind that hides most is the one that is.
+            found = min(decided, key=lambda one: _influence(one, sequences, drawn[0]))
+            # What its documentation says is what its users hand over, and a law shows where that hides nothing.
+            return found if hidden is None or found.kind == "additive" else found.as_documented(hides=hidden)
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None

@@ -134,15 +134,20 @@ class TorchStage(Stage):
     @contextmanager
     def _recorded(self) -> Iterator[None]:
         """Let autograd record a pass; what an earlier one has written into a cache is a constant of it."""
-        for buffer in self.model.buffers():
-            if buffer.grad_fn is not None and not buffer._is_view():
-                buffer.detach_()
+        for held in (*self.model.buffers(), *self._attributes()):
+            if held.grad_fn is not None and not held._is_view():
+                held.detach_()
         self._recording = True
         try:
             with torch.enable_grad():
                 yield
         finally:
             self._recording = False
+
+    def _attributes(self) -> Iterator[torch.Tensor]:
+        """Yield the tensors that modules hold as plain attributes, as a cache that is no buffer is."""
+        for module in self.model.modules():
+            yield from (one for one in vars(module).values() if isinstance(one, torch.Tensor))
 
     def held(self, place: int) -> torch.Tensor:
         """Return a learned parameter."""

@@ -181,3 +181,38 @@ def test_a_class_that_is_padding_by_default_counts_nowhere(loaded, counted, mist
     report = check(loaded(PADDED.format(counted=counted)), tier="quick")
     assert [name for one in report.diagnoses for name in one.suspects[0].mistakes] == mistakes
     assert report.counts["passed"] > 15
+
+
+SOFTMAX = """
+import numpy as np
+
+
+def softmax(x, {parameter}):
+    e = np.exp(x - x.max({of_max}, keepdims=True))
+    return e / e.sum({of_sum}, keepdims=True)
+"""
+
+
+def test_a_softmax_that_is_told_its_axis_has_to_take_it(loaded):
+    right, *wrong = (
+        check(loaded(SOFTMAX.format(parameter="dim", of_max=of_max, of_sum=of_sum)), tier="quick")
+        for of_max, of_sum in (("dim", "dim"), ("dim", -1), (-1, "dim"))
+    )
+    assert right.verdict == "conforms"
+    assert [one.verdict for one in wrong] == ["violates"] * 2
+
+
+def test_weights_beside_an_output_of_samples_for_each_query_are_named(loaded):
+    text = """
+import numpy as np
+
+
+def masked_attention(q, k, v, is_pad):
+    scores = np.where(is_pad[:, None, None, :], -1e9, q @ k.swapaxes(-1, -2) / q.shape[-1] ** 0.5)
+    w = np.exp(scores - scores.max(-1, keepdims=True))
+    w = w / w.sum(-1, keepdims=True)
+    return w @ v, w
+"""
+    found = loaded(text)
+    assert any("what else it returns is not judged" in notice for notice in found.notices)
+    assert check(found, tier="quick").verdict == "conforms"

@@ -1,0 +1,44 @@
+"""A softmax that is told its axis: it is asked for the first one, which a function that ignores it does not take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.names import folded
+from veriformer.adapters.matching.namespaces import shape_of, transposed
+from veriformer.adapters.matching.probes import Probe
+from veriformer.adapters.matching.sources import LAST_AXIS, Taken
+from veriformer.adapters.matching.trying import Trials
+
+
+@dataclass(frozen=True)
+class OfFirstAxis(Around):
+    """A layout of vectors along the first axis."""
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the result, with vectors along the last axis."""
+
+        def turned(laid_out: Arguments) -> Any:
+            rank = len(shape_of(laid_out["x"]))
+            moved = transposed(laid_out["x"], (rank - 1, *range(rank - 1)))
+            return transposed(inner({**laid_out, "x": moved}), (*range(1, rank), 0))
+
+        return self.layout.call(turned, arguments)
+
+
+def with_its_axis(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form of a softmax that is asked for the first axis; itself where it takes none, or not that one."""
+    name = next((one for one in found.sources if folded(one) in LAST_AXIS and one not in found.roles), None)
+    if form.operation != "softmax" or name is None:
+        return form
+    asked = replace(
+        form,
+        sources={**form.sources, name: lambda _: 0},
+        layout=OfFirstAxis(form.layout),
+        words=(*form.words, f"`{name}`: the first axis"),
+    )
+    result = trials.result(asked, probe)
+    return form if result is None or result.shape != probe.expected.shape else asked

@@ -20,6 +20,7 @@ from veriformer.adapters.matching import (
     losses,
     masks,
     masks_of_heads,
+    merged,
     offsets,
     own_tables,
     special,
@@ -350,6 +351,8 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
     if operation == "alibi_bias":
         return alibi.layouts(found, framework)
+    if operation == "merge_attention":
+        return list(merged.layouts())
     if operation == "multi_head_attention":
         return of_streams(("x", "context"))
     if operation in (*_NORMS, *_NETWORKS, "softmax"):

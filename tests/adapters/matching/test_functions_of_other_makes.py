@@ -216,3 +216,24 @@ def masked_attention(q, k, v, is_pad):
     found = loaded(text)
     assert any("what else it returns is not judged" in notice for notice in found.notices)
     assert check(found, tier="quick").verdict == "conforms"
+
+
+MERGED = """
+import numpy as np
+
+
+def merge_attn_states(out_a, lse_a, out_b, lse_b):
+    top = np.maximum(np.maximum(lse_a, lse_b), -1e30)
+    a, b = np.exp(lse_a - top), np.exp(lse_b - top)
+    whole = a + b
+    shares = [np.swapaxes(one / np.maximum(whole, 1e-30), 1, 2)[..., None] for one in (a, b)]
+    with np.errstate(divide="ignore"):
+        return out_a * shares[0] + out_b * shares[1], top + np.log(whole)
+"""
+
+
+def test_parts_that_are_merged_may_have_lengths_before_heads(loaded):
+    found = loaded(MERGED)
+    assert "(B, L, H, D) and (B, H, L)" in found.notices[0]
+    assert check(found, tier="quick").verdict == "conforms"
+    assert check(loaded(MERGED.replace("top + np.log(whole)", "top + whole")), tier="quick").verdict == "violates"

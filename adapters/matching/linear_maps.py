@@ -24,7 +24,8 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return function
-    names = [name for name, one in signature.parameters.items() if one.default is one.empty]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [name for name, one in signature.parameters.items() if one.default is one.empty and one.kind in kinds]
     keys = {name: found for name in names if source and (found := _keys_of(name, source))}
     if not keys:
         return function

@@ -24,7 +24,7 @@ from veriformer.adapters.matching import (
     training,
 )
 from veriformer.adapters.matching.forms import Adopted
-from veriformer.adapters.matching.layouts import OneByOne
+from veriformer.adapters.matching.layouts import Around, AsItIs, Changed, Layout, OneByOne
 from veriformer.adapters.matching.names import (
     REPEATS,
     Taking,
@@ -153,8 +153,9 @@ def matched(
             beside = _gradient_returned(best) or _weights_returned(best)
             if beside is None:
                 candidates[best.operation] = _saying_what_is_left(best)
-            elif beside.operation not in (*taken, *candidates, *functions):
-                candidates[beside.operation] = beside
+            for one in (beside, _with_fewer_key_heads(best)):
+                if one is not None and one.operation not in (*taken, *candidates, *functions):
+                    candidates[one.operation] = one
     return replace(_of_one_framework(candidates, alone, declared), others=others)
 
 
@@ -266,6 +267,27 @@ def _gradient_returned(best: _Candidate) -> _Candidate | None:
     name = f"{best.operation}_backward"
     called = f"the gradient of {best.name}"
     return None if found is None else _Candidate(called, name, best.framework, found, best.function)
+
+
+def _has_heads(layout: Layout) -> bool:
+    """Return whether a function is given all heads at once, each with all its queries."""
+    has_all = layout.rank == len(("B", "H", "L", "D"))
+    while isinstance(layout, Around):
+        layout = layout.layout
+    return has_all and isinstance(layout, AsItIs | Changed)
+
+
+def _with_fewer_key_heads(best: _Candidate) -> _Candidate | None:
+    """Return a right attention with fewer heads of keys, as an operation of its own; others refuse such arrays."""
+    layout, takings = best.found.form.layout, parameters_of(best.function)
+    attends = best.operation == "scaled_dot_product_attention" and best.found.exact
+    if not attends or not _has_heads(layout) or takings is None:
+        return None
+    arrays = framework(best.framework)
+    found, _ = form_of(best.function, _GROUPED, takings, arrays, named=True, name=best.name)
+    if found is None or found.form.layout.words != layout.words:
+        return None
+    return _Candidate(f"{best.name} with fewer heads of keys", _GROUPED, best.framework, found, best.function)
 
 
 def _saying_what_is_left(best: _Candidate) -> _Candidate:

@@ -67,7 +67,9 @@ def one_hot_product(inputs: EmbeddingBackwardInputs) -> Tensor:
 @pytest.mark.parametrize("program", [one_row_after_the_other, differentiated, one_hot_product])
 def test_no_correct_lookup_is_accused(program: Callable[[EmbeddingBackwardInputs], Tensor], dtype: str) -> None:
     reached = [excess(inputs, program(inputs).double().numpy()) for inputs in tables(dtype)]
-    assert 0.01 < max(reached) <= 1.0
+    # On some processors a product adds in the order of the reference, so that it has no error at all.
+    least = 0.01 if program is one_row_after_the_other else 0.0
+    assert least <= max(reached) <= 1.0
 
 
 def test_without_repetition_a_lookup_has_no_error() -> None:

@@ -237,3 +237,29 @@ def test_parts_that_are_merged_may_have_lengths_before_heads(loaded):
     assert "(B, L, H, D) and (B, H, L)" in found.notices[0]
     assert check(found, tier="quick").verdict == "conforms"
     assert check(loaded(MERGED.replace("top + np.log(whole)", "top + whole")), tier="quick").verdict == "violates"
+
+
+GROUPED = """
+import numpy as np
+
+
+def attend(q, k, v):
+    b, l, n, h = q.shape
+    shared = k.shape[2]
+    q = q.reshape({shape}) * h**-0.5
+    s = np.einsum("blkgh,bskh->bkgls", q, k)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    p = p / p.sum(-1, keepdims=True)
+    return np.einsum("bkgls,bskh->blkgh", p, v).reshape(b, l, n, h)
+"""
+
+
+def test_an_attention_that_takes_fewer_heads_of_keys_is_judged_with_them(loaded):
+    right = loaded(GROUPED.format(shape="b, l, shared, n // shared, h"))
+    assert set(right.taken_as.values()) == {"scaled_dot_product_attention", "grouped_query_attention"}
+    assert check(right, tier="quick").verdict == "conforms"
+    strided = loaded(
+        GROUPED.format(shape="b, l, n // shared, shared, h").replace("* h**-0.5", ".swapaxes(2, 3) * h**-0.5")
+    )
+    report = check(strided, tier="quick")
+    assert {one.law.operation.name for one in report.results if one.status == "failed"} == {"grouped_query_attention"}

@@ -57,9 +57,15 @@ def test_names_say_that_heads_are_grouped(loaded: Callable[..., Any], name: str)
     assert found.taken_as == {name: "grouped_query_attention"}
 
 
-def test_a_name_that_says_nothing_of_groups_is_not_enough(loaded: Callable[..., Any]) -> None:
-    found = loaded(written(NAMED, "attention", REPEATED))
-    assert found.taken_as == {"attention": "scaled_dot_product_attention"}
+BOTH = {
+    "attention": "scaled_dot_product_attention",
+    "attention with fewer heads of keys": "grouped_query_attention",
+}
+
+
+def test_what_takes_fewer_heads_of_keys_is_judged_as_both(loaded: Callable[..., Any]) -> None:
+    assert loaded(written(NAMED, "attention", REPEATED)).taken_as == BOTH
+    assert loaded(NAMED.format(name="attention", repeated="clone()")).taken_as == {"attention": BOTH["attention"]}
 
 
 @pytest.mark.parametrize("name", ("attention", "attend", "scaled_dot_product"))
@@ -68,13 +74,13 @@ def test_a_source_that_divides_heads_by_those_of_keys_says_so_too(loaded: Callab
 
 
 def test_what_its_module_tells_the_quotient_is_plain_attention(loaded: Callable[..., Any]) -> None:
-    assert loaded(TOLD).taken_as == {"attention": "scaled_dot_product_attention"}
+    assert loaded(TOLD).taken_as == BOTH
     # It is the module alone that makes the difference.
     divided = TOLD.replace("module, ", "").replace("module.num_key_value_groups", "heads // kv_heads")
     assert loaded(divided).taken_as == {"attention": "grouped_query_attention"}
 
 
-@pytest.mark.parametrize(("name", "text"), (("gqa_attention", NAMED), ("attention", DIVIDING)))
+@pytest.mark.parametrize(("name", "text"), (("gqa_attention", NAMED), ("attention", DIVIDING), ("attention", NAMED)))
 @pytest.mark.parametrize(("repeated", "verdict"), ((REPEATED, "conforms"), (TILED, "violates")))
 def test_heads_that_are_tiled_are_caught_and_repeated_ones_hold(
     loaded: Callable[..., Any], name: str, text: str, repeated: str, verdict: str

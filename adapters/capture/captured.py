@@ -29,11 +29,13 @@ from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError, describe
 from veriformer.adapters.import_errors import location
 from veriformer.adapters.isolation.memory import is_short
+from veriformer.adapters.matching.texts import reads
 
 # What torch says where the CPU has no kernel for float16 or bfloat16.
 _HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
-# Inputs for shapes of parameters and of other arrays, for a function from one of its arguments on.
+# A cache may have rows for a few samples alone.
 _FEW = 2
+# Inputs for shapes of parameters and of other arrays, for a function from one of its arguments on.
 _Guess = Callable[[Mapping[str, Shape], Mapping[str, Shape], Callable[..., Any], int], Iterator[Candidate]]
 
 
@@ -104,7 +106,7 @@ def recorded_pass(
     trace = recorded.trace
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
-    inputs_note = (f"it was run on {guessed.words}, since no inputs were handed over",) if guessed else ()
+    inputs_note = _inputs_note(guessed, runner) if guessed else ()
     trace = replace(trace, left_out=guessed.left_out if guessed else (), configuration=found.configuration)
     if found.framework == "onnx":
         # A graph guesses what is missing; these are the inputs that it was run on.
@@ -112,6 +114,14 @@ def recorded_pass(
         recorded = replace(recorded, arguments=((), fed))
     trace = _with_names(trace, recorded.arguments, *runner.signature())
     return replace(recorded, trace=replace(trace, notes=(*trace.notes, *found.notes, *runner.notes, *inputs_note)))
+
+
+def _inputs_note(guessed: Candidate, runner: _Runner) -> tuple[str, ...]:
+    """Return on what a model was run, and which of the arguments that were left out its code does not read."""
+    called, _ = runner.signature()
+    unread = [name for name in guessed.left_out if called is not None and not reads(called, name)]
+    without_effect = (f"`{name}` has no effect: the code of the forward pass does not read it" for name in unread)
+    return (f"it was run on {guessed.words}, since no inputs were handed over", *without_effect)
 
 
 def _with_names(trace: Trace, given: Arguments, called: Callable[..., Any] | None, first_input: int) -> Trace:
@@ -335,7 +345,6 @@ def _guesses(
     one_sample: bool,
 ) -> Iterator[Candidate]:
     sizes = sizes_for({**shapes, **others})
-    # A cache may have rows for a few samples alone.
     batches = [1] if one_sample else list(dict.fromkeys([sizes.batch, min(sizes.batch, _FEW)]))
     of_batches = (
         candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=batch), others) for batch in batches

@@ -45,7 +45,7 @@ _BY_NAME: Mapping[str, Any] = {
     ),
     **_each("imagesize imgsize imageheight imagewidth imgheight imgwidth resolution", _IMAGE),
     **_each("patchsize patch", _PATCH),
-    **_each("inchannels inchans nchannels numchannels imgchannels imagechannels", 3),
+    **_each("inchannels inchans nchannels numchannels imgchannels imagechannels", _COLOURS),
     **_each("numclasses nclasses nclass", 10),
     **_each("memwidth memdim memorywidth contextwidth encoderdim encoderwidth kvwidth embedwidth", WIDTH),
     **_each("numbuckets nbuckets buckets relativeattentionnumbuckets", 8),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 ROLES = ("query", "key", "value")
 _WORDS = {
-    role: re.compile(rf"^(x|in|input)?_?({words})_?(in|inputs?|states?|seq|x)?$", re.IGNORECASE)
+    role: re.compile(rf"^(x|in|inputs?)?_?({words})_?(in|inputs?|states?|seq|x)?$", re.IGNORECASE)
     for role, words in {"query": "q|query|queries", "key": "k|key|keys", "value": "v|value|values"}.items()
 }
 

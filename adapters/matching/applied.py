@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from veriformer.adapters.matching.standing_for import standing_for
 from veriformer.adapters.matching.texts import source_of
 
 
@@ -32,34 +33,32 @@ def as_written(name: str, kind: Any) -> Callable[..., Any]:
         bound.apply_defaults()
         return kind.apply(*bound.args, *bound.kwargs.values())
 
-    applied.__name__ = applied.__qualname__ = name
-    applied.__module__ = kind.__module__
-    applied.__doc__ = kind.forward.__doc__ or kind.__doc__
-    applied.__signature__ = signature  # type: ignore[attr-defined]
-    applied.__wrapped__ = kind.forward  # type: ignore[attr-defined]
-    return applied
+    return standing_for(kind.forward, applied, name, signature)
 
 
 def in_their_place(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Return functions by name, with those that are `Kind.apply` as functions of what the forward pass takes."""
-    kinds = {name: kind_applied(one) for name, one in functions.items()}
-    return {name: one if kinds[name] is None else as_written(name, kinds[name]) for name, one in functions.items()}
+    kinds = {name: kind for name, one in functions.items() if (kind := kind_applied(one)) is not None}
+    return {**functions, **{name: as_written(name, kind) for name, kind in kinds.items()}}
 
 
 def functions_of_kinds(module: ModuleType) -> dict[str, Callable[..., Any]]:
     """Return what a module calls `Kind.apply` by a name of its own, and the public kinds that no function applies."""
-    held = vars(module)
-    named = {
-        name: kind
-        for name, one in held.items()
-        if (kind := kind_applied(one)) is not None and not name.startswith("_") and kind.__module__ == module.__name__
+    torch, held = sys.modules.get("torch"), vars(module)
+    if torch is None:
+        return {}
+    public = {name: one for name, one in held.items() if not name.startswith("_")}
+    named = {name: kind for name, one in public.items() if (kind := kind_applied(one)) is not None}
+    kinds = {
+        name: one
+        for name, one in public.items()
+        if isinstance(one, type) and issubclass(one, torch.autograd.Function) and one not in named.values()
     }
-    texts = [source_of(one) or "" for one in held.values() if inspect.isfunction(one) or isinstance(one, type)]
-    torch = sys.modules.get("torch")
-    for name, one in held.items():
-        own = isinstance(one, type) and one.__module__ == module.__name__ and not name.startswith("_")
-        if torch is None or not own or not issubclass(one, torch.autograd.Function) or one in named.values():
-            continue
-        if not any(f"{name}.apply" in text for text in texts):
-            named[f"{name}.apply"] = one
-    return {name: as_written(name, kind) for name, kind in named.items()}
+    found = {**named, **{f"{name}.apply": kind for name, kind in kinds.items() if not _is_applied(name, held)}}
+    return {name: as_written(name, kind) for name, kind in found.items() if kind.__module__ == module.__name__}
+
+
+def _is_applied(name: str, held: Mapping[str, Any]) -> bool:
+    """Return whether a function or a class of a module applies a kind, so that it is judged with that."""
+    parts = (one for one in held.values() if inspect.isfunction(one) or isinstance(one, type))
+    return any(f"{name}.apply" in (source_of(one) or "") for one in parts)

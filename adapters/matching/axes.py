@@ -1,4 +1,4 @@
-"""A softmax that is told its axis: it is asked for the first one, which a function that ignores it does not take."""
+"""A softmax whose caller names the axis is judged along the first one: a function that ignores the name fails there."""
 
 from __future__ import annotations
 

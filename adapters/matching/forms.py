@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Layout, is_for_each_sample
+from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Layout, is_for_each_sample, levels
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.spec.operations import OPERATIONS
@@ -121,11 +121,8 @@ class Adopted:
     @property
     def without_gradients(self) -> frozenset[str]:
         """The keywords with which no gradients are taken."""
-        layout, found = self._form.layout, frozenset[str]()
-        while isinstance(layout, Around):
-            found |= layout.without_gradients
-            layout = layout.layout
-        return found
+        around = (one.without_gradients for one in levels(self._form.layout) if isinstance(one, Around))
+        return frozenset[str]().union(*around)
 
     @property
     def form(self) -> Form:

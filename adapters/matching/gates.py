@@ -12,6 +12,7 @@ from typing import Any
 
 from veriformer.adapters.matching.names import folded, parameters_of, words_of
 from veriformer.adapters.matching.namespaces import joined, reshaped, shape_of
+from veriformer.adapters.matching.standing_for import standing_for
 from veriformer.adapters.matching.texts import source_of
 
 OPERATION = "gated_feed_forward"
@@ -50,19 +51,17 @@ def between_matrices(function: Callable[..., Any], name: str) -> Callable[..., A
             return function(first, second) @ down
         return function(_beside(first, second, alternate=alternate)) @ down
 
-    kinds = inspect.Parameter
-    network.__name__, network.is_of_gate = name, True  # type: ignore[attr-defined]
-    network.__module__ = getattr(function, "__module__", "")
-    network.__doc__ = function.__doc__
-    network.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [kinds(one, kinds.POSITIONAL_ONLY) for one in names]
+    together = "" if len(required) == 2 else ", in turn" if alternate else ", one behind the other"
+    has_settings = any(folded(one.name) not in _SETTINGS for one in takings if one.has_default)
+    return standing_for(
+        function,
+        network,
+        name,
+        inspect.Signature([inspect.Parameter(one, inspect.Parameter.POSITIONAL_ONLY) for one in names]),
+        is_of_gate=True,
+        said=(_SAID.format(*names[1:3], together=together),),
+        only_exact=_ANOTHER if has_settings else "",
     )
-    network.__wrapped__ = function  # type: ignore[attr-defined]
-    together = "" if len(required) == 2 else ", in turn" if alternate else ", one beside the other"
-    network.said = (_SAID.format(*names[1:3], together=together),)  # type: ignore[attr-defined]
-    if any(folded(one.name) not in _SETTINGS for one in takings if one.has_default):
-        network.only_exact = _ANOTHER  # type: ignore[attr-defined]
-    return network
 
 
 def _beside(first: Any, second: Any, *, alternate: bool) -> Any:

@@ -6,7 +6,7 @@ the arguments of the interface. Several calls are made where the function takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -70,6 +70,37 @@ class Around:
     def rank(self) -> int:
         """The number of axes that the function is given."""
         return self.layout.rank
+
+
+def levels(layout: Layout) -> Iterator[Layout]:
+    """Yield a layout and those that it goes about, the innermost last."""
+    yield layout
+    while isinstance(layout, Around):
+        layout = layout.layout
+        yield layout
+
+
+class _Answered(BaseException):
+    """What the function returned, on its way out of a layout."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+
+def first_answer(call: Callable[[Inner], Any], inner: Inner) -> Any:
+    """Return what `inner` returns in the first call that a layout makes of it, as it is, and end that layout's call.
+
+    `call` calls the layout with a function behind its parameters. None where it makes no call.
+    """
+
+    def answer(arguments: Arguments) -> Any:
+        raise _Answered(inner(arguments))
+
+    try:
+        call(answer)
+    except _Answered as answered:
+        return answered.returned
+    return None
 
 
 @dataclass(frozen=True)
@@ -192,9 +223,7 @@ def refuse_lengths(arguments: Arguments, *, equal: bool) -> None:
 
 def is_for_each_sample(layout: Layout) -> bool:
     """Return whether a call of the interface may be one of the function for each of its samples."""
-    if isinstance(layout, Around):
-        return layout.for_each_sample or is_for_each_sample(layout.layout)
-    return isinstance(layout, OneByOne)
+    return any(one.for_each_sample if isinstance(one, Around) else isinstance(one, OneByOne) for one in levels(layout))
 
 
 def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:

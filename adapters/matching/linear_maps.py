@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from veriformer.adapters.matching.names import parameters_of
+from veriformer.adapters.matching.standing_for import standing_for
 from veriformer.adapters.matching.texts import source_of
 
 _MATRIX, _BIAS = ("w", "W", "weight", "kernel"), ("b", "bias")
@@ -19,16 +21,12 @@ _SPREAD = ("w", "b")
 
 def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of the arrays in its dictionaries of linear maps; the function itself where it has none."""
-    source = source_of(function)
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return function
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    names = [name for name, one in signature.parameters.items() if one.default is one.empty and one.kind in kinds]
-    keys = {name: found for name in names if source and (found := _keys_of(name, source))}
+    source = source_of(function) or ""
+    required = [one.name for one in parameters_of(function) or [] if not one.has_default]
+    keys = {name: found for name in required if (found := _keys_of(name, source))}
     if not keys:
         return function
+    signature = inspect.signature(function)
 
     def flat(*positional: Any, **named: Any) -> Any:
         bound = wanted.bind(*positional, **named).arguments
@@ -43,12 +41,7 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in ([f"{each}_{key}" for key in keys[each]] if each in keys else [each])
     ]
     wanted = inspect.Signature(parameters)
-    flat.__name__ = getattr(function, "__name__", "function")
-    flat.__module__ = getattr(function, "__module__", "")
-    flat.__doc__ = function.__doc__
-    flat.__signature__ = wanted  # type: ignore[attr-defined]
-    flat.__wrapped__ = function  # type: ignore[attr-defined]
-    return flat
+    return standing_for(function, flat, getattr(function, "__name__", "function"), wanted)
 
 
 def _keys_of(name: str, source: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from veriformer.adapters.matching import (
     training,
 )
 from veriformer.adapters.matching.forms import Adopted
-from veriformer.adapters.matching.layouts import Around, AsItIs, Changed, Layout, OneByOne
+from veriformer.adapters.matching.layouts import AsItIs, Changed, Layout, OneByOne, levels
 from veriformer.adapters.matching.names import (
     REPEATS,
     Taking,
@@ -271,10 +271,8 @@ def _gradient_returned(best: _Candidate) -> _Candidate | None:
 
 def _has_heads(layout: Layout) -> bool:
     """Return whether a function is given all heads at once, each with all its queries."""
-    has_all = layout.rank == len(("B", "H", "L", "D"))
-    while isinstance(layout, Around):
-        layout = layout.layout
-    return has_all and isinstance(layout, AsItIs | Changed)
+    *_, innermost = levels(layout)
+    return layout.rank == len(("B", "H", "L", "D")) and isinstance(innermost, AsItIs | Changed)
 
 
 def _with_fewer_key_heads(best: _Candidate) -> _Candidate | None:

@@ -9,8 +9,7 @@ from typing import Any
 from veriformer.adapters.matching.layouts import Arguments, AsItIs, Inner, Layout
 from veriformer.adapters.matching.namespaces import transposed
 
-_OUTPUTS, _SUMS = ("output_a", "output_b"), ("lse_a", "lse_b")
-_EXCHANGED = {"outputs": (0, 2, 1, 3), "sums": (0, 2, 1)}
+_OF_OUTPUTS, _OF_SUMS = (0, 2, 1, 3), (0, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -27,16 +26,15 @@ class LengthsFirst:
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the output and the log-sum-exps with heads before lengths."""
-        turned = {name: transposed(arguments[name], _EXCHANGED["outputs"]) for name in _OUTPUTS}
+        turned = {name: transposed(arguments[name], _OF_OUTPUTS) for name in ("output_a", "output_b")}
         if self.sums_too:
-            turned |= {name: transposed(arguments[name], _EXCHANGED["sums"]) for name in _SUMS}
+            turned |= {name: transposed(arguments[name], _OF_SUMS) for name in ("lse_a", "lse_b")}
         returned = inner({**arguments, **turned})
         if not isinstance(returned, tuple | list) or len(returned) != len(("output", "lse")):
             raise TypeError("a merged attention is an output and its log-sum-exps")
         output, sums = returned
-        return transposed(output, _EXCHANGED["outputs"]), transposed(
-            sums, _EXCHANGED["sums"]
-        ) if self.sums_too else sums
+        sums = transposed(sums, _OF_SUMS) if self.sums_too else sums
+        return transposed(output, _OF_OUTPUTS), sums
 
 
 def layouts() -> Sequence[Layout]:

@@ -19,25 +19,20 @@ from veriformer.adapters.matching.layouts import (
     Layout,
     OfLengths,
     OfOneWidth,
+    first_answer,
+    levels,
 )
 from veriformer.adapters.matching.padding_beside import PaddingBeside
 from veriformer.adapters.matching.picks import Pick, picks
-from veriformer.adapters.matching.probes import Probe, probe_of
+from veriformer.adapters.matching.probes import EQUAL_LENGTHS, Probe, probe_of
 from veriformer.adapters.matching.returned import returned_names
 from veriformer.adapters.matching.trying import Trials
 
 ATTENTION, WEIGHTS = "scaled_dot_product_attention", "attention_weights"
 _NAMES = re.compile(
-    r"^(p_?|self_)?(attn|attention|attend|att|softmax)?_?(weights?|wts|probs?|probabilities|alphas?|a|w|p)$|^p_attn$|^attn$",
+    r"^(p_?|self_)?(attn|attention|attend|att|softmax)?_?(weights?|wts|probs?|probabilities|alphas?|a|w|p)$|^(p_)?attn$",
     re.IGNORECASE,
 )
-
-
-class _Taken(BaseException):
-    """The weights, on their way out of the layout of the output."""
-
-    def __init__(self, weights: Any) -> None:
-        self.weights = weights
 
 
 @dataclass(frozen=True)
@@ -51,20 +46,14 @@ class BesideTheOutput(Around):
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the weights; the keys stand for the values, which have no part in them."""
-
-        def taken(laid_out: Arguments) -> Any:
-            raise _Taken(inner(laid_out))
-
-        try:
-            return self.layout.call(taken, {**arguments, "value": arguments["key"]})
-        except _Taken as found:
-            return found.weights
+        with_values = {**arguments, "value": arguments["key"]}
+        return first_answer(lambda answer: self.layout.call(answer, with_values), inner)
 
 
 def form_of_weights(function: Callable[..., Any], form: Form, arrays: ArrayFramework) -> tuple[Form | None, bool]:
     """Return the form in which another result of an attention is its weights, and whether it is them.
 
-    What only is called so is told as weights too, where it has their axes. None where there is no such result.
+    What is only called so, and has their axes, is returned as wrong ones. None where there is no such result.
     """
     if form.operation != ATTENTION or form.pick.kind not in ("member", "attribute") or not _is_one_call(form.layout):
         return None, False
@@ -87,11 +76,7 @@ def form_of_weights(function: Callable[..., Any], form: Form, arrays: ArrayFrame
 
 def _is_one_call(layout: Layout) -> bool:
     """Return whether a call of the interface is one of the function, with the same samples, heads and queries."""
-    while isinstance(layout, Around):
-        if layout.rearranged_with or not isinstance(layout, OfLengths | OfOneWidth | PaddingBeside):
-            return False
-        layout = layout.layout
-    return isinstance(layout, AsItIs | Changed)
+    return all(isinstance(one, AsItIs | Changed | OfLengths | OfOneWidth | PaddingBeside) for one in levels(layout))
 
 
 def _are_logits(result: np.ndarray, probe: Probe) -> bool:
@@ -121,7 +106,7 @@ def _probe_of(form: Form) -> Probe:
     """Return a call of the weights of lengths that the attention takes."""
     equal = any(one.endswith("unequal_lengths") for one in form.limitations)
     fixed = {key.partition(".")[2]: value for key, value in form.fixed_values.items()}
-    return probe_of(WEIGHTS, {"S": 5, "L": 5} if equal else {}, **fixed)
+    return probe_of(WEIGHTS, EQUAL_LENGTHS if equal else {}, **fixed)
 
 
 def _with_values(probe: Probe) -> Probe:

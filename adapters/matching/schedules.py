@@ -10,6 +10,7 @@ from typing import Any
 
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import parameters_of, words_of
+from veriformer.adapters.matching.standing_for import standing_for
 from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
 
@@ -67,10 +68,7 @@ def _builder_of(name: str, kind: type) -> Callable[..., Any] | None:
     def build(**settings: Any) -> Any:
         return kind(**settings)
 
-    build.__name__ = name
-    build.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
-    build.__wrapped__ = call  # type: ignore[attr-defined]
-    return build
+    return standing_for(call, build, name, inspect.signature(kind))
 
 
 def probes(operation: str) -> list[dict[str, Any]]:

@@ -109,10 +109,7 @@ def form_of(
     A function that is not `named` so must give the reference's results. One that is `said` to be the operation may give
     any of the right shape.
     """
-    masks = [one.name for one in takings if "mask" in one.name and one.has_default]
-    unread = [one for one in masks if not reads(function, one)]
-    # Of several masks the one that code reads is judged; where it reads none, the first is said to have no effect.
-    found = taken(operation, takings, by_order=named, unread=unread if len(unread) < len(masks) else unread[1:])
+    found = taken(operation, takings, by_order=named, unread=_unread_masks(function, takings))
     if operation == "rotary_embedding":
         found = special.without_unread_places(found, function)
     # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.
@@ -185,6 +182,16 @@ def _refusal(
     if best.likeness < _LEAST_LIKENESS:
         return f"it answers, and its results depend on its arguments otherwise than those of {operation}"
     return ""
+
+
+def _unread_masks(function: Callable[..., Any], takings: Sequence[Taking]) -> list[str]:
+    """Return the masks that code does not read, so that one that it reads is judged.
+
+    Where it reads none, the first is left out: it is said to have no effect.
+    """
+    masks = [one.name for one in takings if "mask" in one.name and one.has_default]
+    unread = [one for one in masks if not reads(function, one)]
+    return unread if len(unread) < len(masks) else unread[1:]
 
 
 def _least_rank(operation: str, function: Callable[..., Any]) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
+from veriformer.adapters.matching.layouts import first_answer
 from veriformer.adapters.matching.picks import Pick, picks
 from veriformer.adapters.matching.places import ByPlace
 from veriformer.adapters.matching.probes import Probe, is_near
@@ -21,13 +22,6 @@ from veriformer.spec.operations import OPERATIONS
 _CHANGED_ENTRIES = 2
 _SEED = 3
 _FLOATS = ("float", "weights")
-
-
-class _Answered(BaseException):
-    """What the function returned, on its way out of a layout."""
-
-    def __init__(self, returned: Any) -> None:
-        self.returned = returned
 
 
 @dataclass
@@ -77,14 +71,12 @@ class Trials:
 
     def returned(self, form: Form, probe: Probe) -> Any:
         """Return all that the function returns in the first call that a layout makes, None where it fails."""
-
-        def caught(arguments: Any) -> Any:
-            raise _Answered(form.returned(self.function, arguments))
-
+        arguments = self._arguments(probe)
         try:
-            self._call(lambda *_: form.laid_out(caught, self._arguments(probe)))
-        except _Answered as answered:
-            return answered.returned
+            return first_answer(
+                lambda inner: self._call(lambda *_: form.laid_out(inner, arguments)),
+                lambda laid_out: form.returned(self.function, laid_out),
+            )
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from veriformer.adapters.capture.handed_over import Arguments, is_array
+from veriformer.adapters.capture.roles import role_of
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.whole_models.outputs import result_of
 from veriformer.adapters.whole_models.stage import Stage
@@ -17,8 +18,6 @@ from veriformer.adapters.whole_models.wrapping import NotWrapped
 Place = int | str
 # They say something about each token.
 _ABOUT_TOKENS = re.compile(r"mask|padding|segment|type_ids|position|pos_ids|label", re.IGNORECASE)
-_QUERY = re.compile(r"^(inputs?_)?(q|query|queries)(_in|_inputs?|_states?|_vectors?)?$", re.IGNORECASE)
-_KEYS = re.compile(r"^(inputs?_)?(k|v|kv|keys?|values?|key_values?)(_in|_inputs?|_states?|_vectors?)?$", re.IGNORECASE)
 _TARGET = re.compile(r"tgt|trg|target|decoder|caption|^y$|^dec", re.IGNORECASE)
 
 
@@ -80,9 +79,11 @@ def places_of_keys(stage: Stage, given: Mapping[Place, Any], place: Place) -> tu
     An attention is told whom a query sees; where the keys are the queries' own vectors, its mask is one of tokens.
     """
     names = [parameter.name for parameter in parameters_of(stage)]
-    if not _QUERY.search(_name(place, names)):
+    if role_of(_name(place, names)) != "query":
         return ()
-    found = tuple(one for one, value in given.items() if is_array(value) and _KEYS.search(_name(one, names)))
+    found = tuple(
+        one for one, value in given.items() if is_array(value) and role_of(_name(one, names)) in ("key", "value")
+    )
     shape = tuple(given[place].shape)
     fits = all(len(given[one].shape) == len(shape) and given[one].shape[-1] == shape[-1] for one in found)
     return found if fits and stage.framework.to_numpy(given[place]).dtype.kind == "f" else ()
@@ -111,7 +112,14 @@ def _name(place: Place, names: Sequence[str]) -> str:
     return place if isinstance(place, str) else names[place] if place < len(names) else ""
 
 
+def is_complex(stage: Stage, array: Any) -> bool:
+    """Return whether an array is of complex numbers, as a table of rotations is."""
+    return "complex" in stage.framework.dtype_name(array)
+
+
 def _is_sequence(stage: Stage, array: Any) -> bool:
+    if is_complex(stage, array):
+        return False
     values = stage.framework.to_numpy(array)
     ranks = (1, 2) if values.dtype.kind in "iu" else (2, 3, 4) if values.dtype.kind == "f" else ()
     return values.ndim in ranks

@@ -134,28 +134,28 @@ def _results(way: Caching, sequences: Sequences, inputs: Array) -> Array | None:
 
 def _ways(sequences: Sequences) -> Iterator[Caching]:
     """Yield the usual ways to feed a model in parts, the likeliest first."""
-    names = [one.name for one in parameters_of(sequences.stage)]
+    parameters = parameters_of(sequences.stage)
+    names = [one.name for one in parameters]
     flag = next((name for name in names if _FLAG.match(name)), "")
-    positions = [("", "")] if not any(map(_is_required_position, parameters_of(sequences.stage))) else []
+    positions = [("", "")] if not any(map(_is_required_position, parameters)) else []
     starts = [(name, "start") for name in names if _START.match(name)]
     each = [(name, shape) for name in names if _EACH.match(name) for shape in ("each", "batch")]
-    caches = [name for name in names if _CACHE.match(name)]
+    caches = [one for one in parameters if _CACHE.match(one.name)]
     # A model that takes the place where a part begins need not know it from its cache.
-    known = [*positions, *starts, *each] if "past_key_values" in caches else [*starts, *each, *positions]
+    known = [*positions, *starts, *each] if "past_key_values" in names else [*starts, *each, *positions]
     for cache in caches:
         for start in (*_kinds_of(sequences.stage.called, cache), None, dict, list):
             for name, shape in known:
-                yield Caching(cache, start, flag, name, shape)
+                yield Caching(cache.name, start, flag, name, shape)
     if not caches:
         for name, shape in (*starts, *each):
             yield Caching("", None, flag, name, shape)
 
 
-def _kinds_of(called: Any, name: str) -> list[Callable[[], Any]]:
+def _kinds_of(called: Any, cache: inspect.Parameter) -> list[Callable[[], Any]]:
     """Return the classes that an argument is annotated with, or that are called caches, where they need no argument."""
-    function = getattr(called, "forward", called)
-    known = getattr(inspect.unwrap(function), "__globals__", {}) if callable(function) else {}
-    annotation = str(getattr(inspect.signature(function).parameters.get(name), "annotation", ""))
+    known = getattr(inspect.unwrap(getattr(called, "forward", called)), "__globals__", {})
+    annotation = str(cache.annotation)
     kinds = {one: kind for one, kind in known.items() if isinstance(kind, type) and kind.__module__ not in _NO_CACHES}
     annotated = [kind for one, kind in kinds.items() if re.search(rf"\b{re.escape(one)}\b", annotation)]
     called_so = [kind for one, kind in kinds.items() if "cache" in one.casefold()]

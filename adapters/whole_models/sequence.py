@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.matching.namespaces import broadcast, joined, reshaped, shape_of
-from veriformer.adapters.whole_models.arguments import Place, by_place, parameters_of, place_of_sequence, places_of_keys
+from veriformer.adapters.whole_models.arguments import (
+    Place,
+    by_place,
+    is_complex,
+    parameters_of,
+    place_of_sequence,
+    places_of_keys,
+)
 from veriformer.adapters.whole_models.outputs import named_arrays, result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
@@ -95,7 +102,8 @@ class Sequences:
         # An axis as long as that of the positions may be another one of these.
         if axis is None or count < 2 or count == self.shape[1]:
             return False
-        arrays = (self.stage.framework.to_numpy(one) for one in self.others.values())
+        plain = (one for one in self.others.values() if not is_complex(self.stage, one))
+        arrays = map(self.stage.framework.to_numpy, plain)
         of_samples = (one for one in arrays if one.ndim > axis and one.shape[axis] == count)
         return any((one != one.take([0], axis)).any() for one in of_samples)
 
@@ -218,13 +226,17 @@ class Sequences:
     def _other(self, place: Place, batch: int, length: int) -> Any:
         if place not in self.others:
             return self.given[place]
-        array, recorded = self.stage.framework.to_numpy(self.given[place]), self.shape
+        array, recorded = self.given[place], self.shape
+        index: list[Any] = [slice(None)] * len(array.shape)
         for axis, size in enumerate(array.shape):
             if axis == self.axes[0] and size == recorded[0] > 1:
-                array = array.take([one % size for one in self.samples] or [0] * batch, axis)
+                index[axis] = [one % size for one in self.samples] or [0] * batch
             elif size == recorded[1] > 1:
-                array = array.take(range(length), axis)
-        return self.as_framework(array)
+                index[axis] = slice(length)
+        if is_complex(self.stage, array):
+            # NumPy's side of a framework has no complex numbers; a part of a table stays what it is.
+            return array[tuple(index)]
+        return self.as_framework(self.stage.framework.to_numpy(array)[tuple(index)])
 
     def _stacked(self, results: list[Any]) -> Any:
         return self.as_framework(np.concatenate([self.stage.framework.to_numpy(one) for one in results]))

@@ -86,7 +86,7 @@ def tally(results: Iterable[LawResult], *, verbose: bool = False) -> str:
 
 
 def failures(report: Report, results: list[LawResult], options: Options) -> Lines:
-    """Return why one operation breaks laws: the errors, the other laws, the most telling with its case, the mistake."""
+    """Return why one operation breaks laws: the errors, the most telling law with its case, and the mistake."""
     violated = [result for result in most_telling_first(results) if is_unexpected(result)]
     errors = [result for result in results if result.status == "error" and is_unexpected(result)]
     if not violated and not errors:

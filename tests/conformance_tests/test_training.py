@@ -52,6 +52,13 @@ def clip_by_global_norm(gradients, *, max_norm):
     norm = total.sqrt()
     return [torch.where(norm > max_norm, gradient * max_norm / norm, gradient) for gradient in gradients]
 """,
+    "asked_before_anything_is_added": f"""{TORCH}
+def clip_by_global_norm(gradients, *, max_norm):
+    norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    if norm <= max_norm:
+        return [gradient.clone() for gradient in gradients]
+    return [gradient * (max_norm / (norm + 1e-6)) for gradient in gradients]
+""",
     "in_float32": f"""{TORCH}
 def clip_by_global_norm(gradients, *, max_norm):
     wide = [gradient if gradient.dtype == torch.float64 else gradient.float() for gradient in gradients]

@@ -150,10 +150,10 @@ def matched(
             alone.append(name)
         else:
             candidates[best.operation] = best
-            beside = _gradient_returned(best) or _weights_returned(best)
-            if beside is None:
+            other_result = _gradient_returned(best) or _weights_returned(best)
+            if other_result is None:
                 candidates[best.operation] = _saying_what_is_left(best)
-            for one in (beside, _with_fewer_key_heads(best)):
+            for one in (other_result, _with_fewer_key_heads(best)):
                 if one is not None and one.operation not in (*taken, *candidates, *functions):
                     candidates[one.operation] = one
     return replace(_of_one_framework(candidates, alone, declared), others=others)

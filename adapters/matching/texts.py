@@ -144,20 +144,20 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _hides(words: str) -> bool | None:
-    before, denied, after = (words, "", "") if not (found := _DENIED.search(words)) else _around(words, found)
-    if denied and not (_HIDES.search(before) or _SHOWS.search(before) or _NOT.search(f"{before} {after}")):
-        # "not allowed" hides, and "not masked" shows.
-        opposite = True if _SHOWS.match(after) else False if _HIDES.match(after) else None
-        rest = after.partition(" ")[2]
-        return None if _HIDES.search(rest) or _SHOWS.search(rest) else opposite
+    if denied := _DENIED.search(words):
+        return _hides_by_denial(words[: denied.start()], words[denied.end() :])
     hides, shows = bool(_HIDES.search(words)), bool(_SHOWS.search(words))
     if hides == shows or _NOT.search(words):
         return None
     return hides
 
 
-def _around(words: str, found: re.Match[str]) -> tuple[str, str, str]:
-    return words[: found.start()], found[0], words[found.end() :]
+def _hides_by_denial(before: str, denied: str) -> bool | None:
+    """Return that "not allowed" hides, and "not masked" shows; None where anything else is said of it."""
+    first, _, rest = denied.partition(" ")
+    if any(one.search(f"{before} {rest}") for one in (_HIDES, _SHOWS, _NOT)):
+        return None
+    return True if _SHOWS.match(first) else False if _HIDES.match(first) else None
 
 
 def repeats_key_heads(function: Callable[..., Any]) -> bool:

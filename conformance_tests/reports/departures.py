@@ -11,12 +11,22 @@ from veriformer.conformance_tests.core.text import first_few, plain
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Suspected
 from veriformer.conformance_tests.reports.layers import alike, placed, places_named
-from veriformer.conformance_tests.reports.layout import INDENT, LABEL, Lines, blank, entry, heading, labelled, paragraph
+from veriformer.conformance_tests.reports.layout import (
+    INDENT,
+    LABEL,
+    Lines,
+    blank,
+    entry,
+    headed,
+    heading,
+    labelled,
+    paragraph,
+)
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.places import shown_file
 
 CROSS = "✗"
-TITLE = "  Diagnosis"
+TITLE = "Diagnosis"
 # The confidence above which a mistake is likely, and the one at which no other known mistake fits.
 LIKELY = 0.25
 CERTAIN = 1.0
@@ -47,16 +57,15 @@ def departure_lines(group: Sequence[Departure], options: Options) -> Lines:
     one = group[0]
     place, sentence = f"{CROSS} {place_of(group)}", _ended(plain(one.sentence, 2000))
     if options.compact:
-        headed = paragraph(f"{place}: {sentence}", options.width, 2)
-        headed[0].stylize("bold red", 0, len(place) + 2)
-        return [*headed, *_facts(one, group, options), *_diagnosis(one, options)]
+        first = headed(place, sentence, options.width, "bold red")
+        return [*first, *_facts(one, group, options), *_diagnosis(one, options)]
     return [
         *(Text(line.plain, style="bold red") for line in paragraph(place, options.width, 2)),
         *paragraph(sentence, options.width, INDENT),
         blank(),
         *_facts(one, group, options),
         blank(),
-        heading(TITLE),
+        heading(f"  {TITLE}"),
         *_diagnosis(one, options),
     ]
 
@@ -113,11 +122,7 @@ def _diagnosis(one: Departure, options: Options) -> Lines:
 
 def _opened(text: str, options: Options) -> Lines:
     """Return the first sentence of a diagnosis, behind its title where there is no room for a line of that."""
-    if not options.compact:
-        return paragraph(text, options.width, INDENT)
-    lines = paragraph(f"{TITLE.strip()}: {text}", options.width, len(TITLE) - len(TITLE.lstrip()))
-    lines[0].stylize("bold", 0, len(TITLE) + 1)
-    return lines
+    return headed(TITLE, text, options.width) if options.compact else paragraph(text, options.width, INDENT)
 
 
 def _sentence(suspect: Suspected, options: Options) -> str:

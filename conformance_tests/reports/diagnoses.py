@@ -14,11 +14,11 @@ from veriformer.conformance_tests.diagnosis.explanation import (
     hidden_conventions,
 )
 from veriformer.conformance_tests.reports.definitions import place_words
-from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, heading, paragraph
+from veriformer.conformance_tests.reports.layout import INDENT, Lines, entry, headed, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.run.report import Report
 
-TITLE = "  Diagnosis"
+TITLE = "Diagnosis"
 # The confidence above which a mistake that is named by its laws is likely.
 LIKELY = 0.25
 _MOST_SUSPECTS = 4
@@ -35,10 +35,10 @@ def diagnosis_lines(report: Report, operation: str, options: Options) -> Lines:
     earlier = told_before(report, operation)
     if earlier is not None and not options.verbose:
         names = _named(diagnosis.suspects[0].mistakes)
-        return _headed(f"As in {earlier.operation}: {names}.", options)
+        return _opened(f"As in {earlier.operation}: {names}.", options)
     findings = findings_of(report, operation)
     suspects = [(one, explanations(operation, one, findings)) for one in diagnosis.suspects]
-    lines = _headed(_opening(diagnosis, suspects, options), options)
+    lines = _opened(_opening(diagnosis, suspects, options), options)
     if len(suspects) == 1 and len(suspects[0][1]) == 1:
         lines += _facts(suspects[0][1][0], options)
     else:
@@ -52,12 +52,10 @@ def conclusion(report: Report, operation: str, options: Options) -> Lines:
     return [*diagnosis_lines(report, operation, options), *(entry("where", place, options.width) if place else [])]
 
 
-def _headed(opening: str, options: Options) -> Lines:
+def _opened(opening: str, options: Options) -> Lines:
     if not options.compact:
-        return [heading(TITLE), *paragraph(opening, options.width, INDENT)]
-    lines = paragraph(f"{TITLE.strip()}: {opening}", options.width, len(TITLE) - len(TITLE.lstrip()))
-    lines[0].stylize("bold", 0, len(TITLE) + 1)
-    return lines
+        return [heading(f"  {TITLE}"), *paragraph(opening, options.width, INDENT)]
+    return headed(TITLE, opening, options.width)
 
 
 def findings_of(report: Report, operation: str) -> Mapping[str, Finding]:
@@ -96,7 +94,7 @@ def _opening(diagnosis: Diagnosis, suspects: Explained, options: Options) -> str
         sure = "certain: no other known mistake fits"
         if suspect.confidence < 1.0:
             sure = "likely: no other known mistake fits, but the outputs differ where numbers are large"
-        return f"The outputs are those of {name} ({sure}): {_told(only, options)}"
+        return f"The outputs are those of {name} ({sure}): {_sentence(only, options)}"
     computed, others = ([one.name for one in explained if bool(one.changes) is formula] for formula in (True, False))
     if others:
         return f"The outputs are those of {_named(computed)}, and laws that {_named(others)} breaks fail too:"
@@ -120,7 +118,7 @@ def _by_laws(suspects: Explained, options: Options) -> str:
         return f"{said} {names}, independently of each other (laws that they break fail):"
     if len(suspects) == 1:
         only = suspects[0][1][0]
-        return f"{said} {_named([only.name])} (laws that it breaks fail): {_told(only, options)}"
+        return f"{said} {_named([only.name])} (laws that it breaks fail): {_sentence(only, options)}"
     return f"{said} one of these, whose laws fail; the likeliest first:"
 
 
@@ -130,7 +128,7 @@ def _list(suspects: Explained, options: Options) -> Lines:
         for number, one in enumerate(explained):
             # The second of two mistakes made together.
             mark = "+" if number and len(suspects) > 1 else "-"
-            text = f"{mark} {_named([one.name], one.places)}: {_told(one, options)}"
+            text = f"{mark} {_named([one.name], one.places)}: {_sentence(one, options)}"
             lines += paragraph(text, options.width, INDENT + 2)
             lines += _facts(one, options, INDENT + 4)
     if len(suspects) > _MOST_SUSPECTS:
@@ -186,7 +184,7 @@ def _named(names: Sequence[str], places: Sequence[str] = ()) -> str:
     return f"{text} in {' and '.join(places)}" if places else text
 
 
-def _told(one: Explanation, options: Options) -> str:
+def _sentence(one: Explanation, options: Options) -> str:
     """Return what a mistake does and, where there is no room for a line of it, what hides it."""
     hidden = f"; hidden when {one.hidden_when.rstrip('.')}" if options.compact and one.hidden_when else ""
     return f"{one.sentence.rstrip('.')}{hidden}."

@@ -52,6 +52,13 @@ def paragraph(text: str, width: int, indent: int = 0, style: str = "") -> Lines:
     return [Text(margin + line, style=style) for line in _wrapped(text, width - indent)]
 
 
+def headed(title: str, text: str, width: int, style: str = "bold") -> Lines:
+    """Return a title and, behind it, its text: a paragraph that is indented by two."""
+    lines = paragraph(f"{title}: {text}", width, 2)
+    lines[0].stylize(style, 0, len(f"  {title}"))
+    return lines
+
+
 def entry(
     label: str, text: str, width: int, *, indent: int = INDENT, label_width: int = LABEL, style: str = ""
 ) -> Lines:

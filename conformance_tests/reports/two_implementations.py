@@ -105,7 +105,7 @@ def _mistakes(comparison: Comparison, operation: OperationComparison, options: O
     lines: Lines = []
     for name, check in zip((comparison.first, comparison.second), operation.checks, strict=True):
         if check is not None and (explained := diagnosis_lines(check, operation.operation.name, options)):
-            lines += [blank(), heading(f"{TITLE} of {short_name(name)}"), *explained[1:]]
+            lines += [blank(), heading(f"  {TITLE} of {short_name(name)}"), *explained[1:]]
     return lines
 
 

@@ -28,6 +28,7 @@ from veriformer.conformance_tests.reports.layout import (
     beside,
     entry,
     fitting,
+    headed,
     labelled,
     paragraph,
 )
@@ -55,9 +56,8 @@ def violation(report: Report, result: LawResult, options: Options) -> Lines:
     """Return everything about one violated law."""
     if not options.compact:
         return [*title(result, options.width), *evidence(report, result, options)]
-    headed = paragraph(f"{CROSS} {result.law.id}: {result.law.statement}", options.width, 2)
-    headed[0].stylize("bold red", 0, len(f"  {CROSS} {result.law.id}"))
-    return [*headed, *evidence(report, result, options)]
+    first = headed(f"{CROSS} {result.law.id}", result.law.statement, options.width, "bold red")
+    return [*first, *evidence(report, result, options)]
 
 
 def evidence(report: Report, result: LawResult, options: Options) -> Lines:

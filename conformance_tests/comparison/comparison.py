@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from veriformer.conformance_tests.core.presentation import Presented
+from veriformer.conformance_tests.core.presentation import Judged
 from veriformer.conformance_tests.core.subject import Refused
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -160,7 +160,7 @@ class OperationComparison:
 
 
 @dataclass(frozen=True)
-class Comparison(Presented):
+class Comparison(Judged):
     """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks.
 
     `dtypes` are those that only one of them declares. `interrupted` says that an interrupt ended it, so that operations

@@ -29,5 +29,17 @@ class Presented:
         return str(_reports().html(self))
 
 
+class Judged(Presented):
+    """A result with a verdict. It is true where nothing was found wrong and all was judged: `assert check(f)`."""
+
+    @property
+    def exit_status(self) -> int:
+        """0 where nothing is wrong; what else a command ends with is the subclass's."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        return self.exit_status == 0
+
+
 def _reports() -> Any:
     return import_module(_REPORTS)

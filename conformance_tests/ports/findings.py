@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veriformer.conformance_tests.core.presentation import Presented
+from veriformer.conformance_tests.core.presentation import Judged
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 
@@ -115,7 +115,7 @@ class PartPair:
 
 
 @dataclass(frozen=True)
-class PortComparison(Presented):
+class PortComparison(Judged):
     """The outcome of comparing two whole models on the same inputs, each with its own weights.
 
     `apart` is the largest difference of their results as a part of the largest entry; infinite where these have other

@@ -192,7 +192,7 @@ def checked(
         try:
             return as_model()
         except NotAModel:
-            hint = f"; a model in it is checked by its name: {target}:build" if _is_file(target) else ""
+            hint = f"; a model is checked by the name of its class or of a function that builds it: {target}:NAME" if _is_file(target) else ""
             raise NoOperations(f"{none}{hint}") from None
 
 

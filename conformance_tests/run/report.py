@@ -9,7 +9,7 @@ from typing import Literal
 
 from veriformer.conformance_tests.conventions.profile import Finding
 from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
-from veriformer.conformance_tests.core.presentation import Presented
+from veriformer.conformance_tests.core.presentation import Judged
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 
@@ -17,7 +17,7 @@ VerdictName = Literal["conforms", "violates", "error"]
 
 
 @dataclass(frozen=True)
-class Report(Presented):
+class Report(Judged):
     """The outcome of all laws for one implementation.
 
     `notices`: sentences about the implementation as a whole, such as a misspelt operation, or output that it printed.

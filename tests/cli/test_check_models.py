@@ -168,7 +168,7 @@ def test_a_file_of_neither_says_how_a_model_in_it_is_named(run: Run) -> None:
     status, _, err = run("check", "near.py")
     assert status == 2
     assert "did you mean softmax?" in err
-    assert "a model in it is checked by its name: near.py:build" in err
+    assert "a model is checked by the name of its class or of a function that builds it: near.py:NAME" in err
 
 
 def test_every_option_that_is_refused_exists() -> None:

@@ -103,6 +103,7 @@ def test_a_report_is_one_line_at_a_prompt(wrong: Report) -> None:
     assert violated > 0
     assert repr(wrong).startswith("<Report: ")
     assert repr(wrong).endswith(f" violates {violated} of {judged} laws>")
+    assert not wrong
 
 
 def test_the_text_of_a_report_is_that_of_the_terminal(wrong: Report) -> None:
@@ -122,11 +123,13 @@ def test_the_card_of_a_report_has_verdict_mistake_and_pictures(wrong: Report) ->
 def test_a_report_without_violations_says_so() -> None:
     report = Report("mine", "numpy", 0, "quick", (LawResult(LAWS["softmax.shift"], "passed", 5),))
     assert repr(report) == "<Report: mine obeys 1 law>"
+    assert report
     assert "mine obeys 1 law" in Words(report._repr_html_()).text
 
 
 def test_a_report_of_nothing_says_so() -> None:
     assert repr(Report("mine", "numpy", 0, "quick", ())) == "<Report: mine: no law was judged>"
+    assert not Report("mine", "numpy", 0, "quick", ())
     assert Report("mine", "numpy", 0, "quick", ())._repr_html_()
 
 

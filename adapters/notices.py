@@ -11,6 +11,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.implementation import Callables
+from veriformer.adapters.matching.sources import may_be_input
 from veriformer.adapters.spelling import closest
 from veriformer.spec.extensions import installed
 from veriformer.spec.operations import OPERATIONS
@@ -31,6 +32,7 @@ def notices(
     return (
         *_about_names(found, operations),
         *_about_keywords(operations),
+        *_about_inputs_left_out(operations),
         *_about_imports(found, operations),
         *([] if framework_found else _about_framework(found, home)),
         *installed().problems,
@@ -58,6 +60,24 @@ def _about_keywords(operations: Callables) -> list[str]:
         f"{operation} has the keyword {received}, which is not in its interface; did you mean {meant}?"
         for operation, function in operations.items()
         for received, meant in _suspect_keywords(operation, function).items()
+    ]
+
+
+def _about_inputs_left_out(operations: Callables) -> list[str]:
+    """Return a sentence for each optional input that the interface does not have: no law passes it."""
+    left_out = {
+        operation: [
+            f"`{name}`"
+            for name in signatures.optional_inputs(function, OPERATIONS[operation])
+            if may_be_input(name) and name not in _suspect_keywords(operation, function)
+        ]
+        for operation, function in operations.items()
+    }
+    return [
+        f"{operation} is called without {' and '.join(names)}: what it does with {'it' if len(names) == 1 else 'them'} "
+        "is not judged"
+        for operation, names in left_out.items()
+        if names
     ]
 
 

@@ -69,6 +69,12 @@ def foreign_keywords(function: Callable[..., Any], operation: Operation) -> tupl
     return tuple((name, meant) for name, meant in pairs if meant in absent)
 
 
+def optional_inputs(function: Callable[..., Any], operation: Operation) -> tuple[str, ...]:
+    """Return the keywords that an operation does not have and that are None by default."""
+    nones = {one.name for one in _parameters(function) if one.default is None}
+    return tuple(name for name in _extra_keywords(function, operation) if name in nones)
+
+
 def is_of_another_interface(function: Callable[..., Any], operation: Operation) -> bool:
     """Return whether a function must be given more by position than an operation, and none of its weights as such.
 

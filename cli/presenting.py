@@ -18,14 +18,29 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.reports.options import Options
     from veriformer.conformance_tests.run.report import Report
 
+_VIOLATES = 1
+
 
 def print_reports(console: Console, reports: Sequence[Report], options: Options) -> None:
-    """Print the reports, those of models last; the last lines are always the counts."""
+    """Print the reports, those of models last; the last lines are always the counts.
+
+    Of one file, those that found something wrong come last: a terminal ends with them.
+    """
+    if _are_of_one_file(reports):
+        for number, report in enumerate(sorted(reports, key=lambda one: one.exit_status == _VIOLATES)):
+            print_lines(console, [*([blank()] if number else []), *report_lines(report, options)])
+        return
     models = [report for report in reports if isinstance(report, ModelReport)]
     _print_implementations(console, [report for report in reports if not isinstance(report, ModelReport)], options)
     for number, model in enumerate(models):
         before = number or len(reports) > len(models)
         print_lines(console, [*([blank()] if before else []), *report_lines(model, options)])
+
+
+def _are_of_one_file(reports: Sequence[Report]) -> bool:
+    """Return whether reports are of functions and classes of the same file."""
+    files = {report.implementation.partition(".py")[0] for report in reports if ".py" in report.implementation}
+    return len(reports) > 1 and len(files) == 1 and all(".py" in report.implementation for report in reports)
 
 
 def _print_implementations(console: Console, reports: Sequence[Report], options: Options) -> None:

@@ -17,14 +17,16 @@ def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarra
     """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
 
     Other numbers in the last key change the last query alone, or none, or the one before too, where a query sees one
-    key too many; those in the first one change every query.
+    key too many; those in the first one change every query, those in the last but two the last query and not the first.
     """
     attends = form.operation in (*ATTENTION, "multi_head_attention")
     if not attends or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
         return False
-    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0)]
-    of_last, of_first = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
-    return bool(of_first.size and of_first.all() and of_last.size > 2 and not of_last[:-2].any())
+    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0, -3)]
+    of_last, of_first, between = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
+    if min(of_last.size, between.size) < 3 or not of_first.size:
+        return False
+    return bool(of_first.all() and not of_last[:-2].any() and between[-1] and not between[0])
 
 
 def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:

@@ -36,7 +36,8 @@ def forms(form: Form, found: Taken) -> list[Form]:
     is_small = all(isinstance(one, int) and one <= _LARGEST for one in defaults)
     few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
     if is_small:
-        return [form, few]
+        # What answers with its own sizes, and wrongly, does not ask for lengths that they divide.
+        return [form, replace(few, last_resort=True)]
     fixed = [] if set(named.values()) & set(_NUMBERS.split()) else [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
 

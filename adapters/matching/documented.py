@@ -17,7 +17,8 @@ _LAST = re.compile(
 )
 _FIRST = re.compile(r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b", re.I)
 _ONE_MORE = re.compile(
-    r"\(?\b1(\.0)? ?\+ ?`?(weight|gamma|scale|gain|g|w)\b|offset(s)? from (one|1)\b|(weight|gain|scale|gamma)s? - 1\b",
+    r"\(?\b1(\.0)? ?\+ ?`?(weight|gamma|scale|gain|g|w)\b|offset(s)? from (one|1)\b|(weight|gain|scale|gamma)s? - 1\b"
+    r"|zero-? ?cent(er|re)d (weight|gamma|scale|gain)\b",
     re.I,
 )
 _CAUSAL = re.compile(r"causal|autoregressive", re.I)

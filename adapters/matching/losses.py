@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching import linear_losses
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.names import LENGTHS, Z_LOSSES, folded
@@ -81,8 +82,11 @@ class EachToken(Around):
 
 def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a loss: of logits or log-probabilities; of what has no targets, that it is a log-softmax."""
-    del framework
     roles = {role: name for name, role in found.roles.items()}
+    if "targets" not in found.missing and linear_losses.is_of_hidden_states(found):
+        yield from linear_losses.forms(form, found, framework)
+    if "logits" in found.missing and "targets" not in found.missing:
+        return
     if "targets" in found.missing:
         if "logits" in roles and len(found.needed) <= 1:
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
@@ -100,8 +104,11 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
 
 
 def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
-    """Yield the form of a loss of next tokens."""
-    del framework
+    """Yield the forms of a loss of next tokens."""
+    if linear_losses.is_of_hidden_states(found):
+        yield from linear_losses.forms(form, found, framework)
+    if "logits" in found.missing:
+        return
     yield _without_large_squares(form, {role: name for name, role in found.roles.items()})
 
 

@@ -19,7 +19,9 @@ from veriformer.adapters.matching import (
     cached,
     gates,
     linear_maps,
+    losses,
     of_logits,
+    packed_heads,
     special,
     training,
 )
@@ -60,7 +62,8 @@ _WAYS_TO_ATTEND = frozenset(
     gqa mqa grouped query
     local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths
     flash fwd forward my simple naive batched causal masked heads head multi reference ref torch jax np numpy
-    with using padding mask bias lens online streaming split softmax exact vanilla plain
+    with using padding mask bias lens online streaming split softmax exact vanilla plain qkv kv qkvpacked kvpacked
+    packed func
     """.split()  # noqa: SIM905
 )
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
@@ -321,7 +324,12 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if _is_called_attention(name) and has_weights_apart(OPERATIONS["multi_head_attention"], takings):
         of_name = ["multi_head_attention", *(one for one in of_name if one != "multi_head_attention")]
-    if not of_name and _is_called_attention(name) and not _lacking("scaled_dot_product_attention", takings):
+    is_packed = any(packed_heads.is_packed(one.name) for one in takings)
+    if (
+        not of_name
+        and _is_called_attention(name)
+        and (is_packed or not _lacking("scaled_dot_product_attention", takings))
+    ):
         of_name.append("scaled_dot_product_attention")
     if "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]
@@ -364,7 +372,8 @@ def _has_its_parameters(operation: str, takings: Sequence[Taking]) -> bool:
     if any(one.kind in ("weights", "scalar") for one in required):
         return False
     found, missing = assigned(takings, required, by_order=False)
-    return not missing and all(one.has_default or one.name in found for one in takings)
+    others = [one.name for one in takings if not one.has_default and one.name not in found]
+    return not missing and (not others or (operation == "cross_entropy" and all(map(losses.is_weighing, others))))
 
 
 def _frameworks(function: Callable[..., Any], declared: str | None) -> Iterator[ArrayFramework]:

@@ -15,9 +15,16 @@ from veriformer.adapters.matching.trying import Trials
 _NAMES = frozenset(
     """
     startpos startposition start offset queryoffset qoffset querystart qstart pastlen pastlength pastkvlen pastkvlength
-    pastkeyvalueslength cachelen cachelength cachedlen positionoffset posoffset startindex cacheposition
+    pastkeyvalueslength past seqoffset seqlenoffset cachelen cachelength cachedlen positionoffset posoffset
+    startindex cacheposition
     """.split()  # noqa: SIM905
 )
+
+
+def offset_in(found: Taken) -> str | None:
+    """Return the parameter that is a first position by its name, and 0 or None by default or needed."""
+    free = [name for name in found.sources if name not in found.roles and folded(name) in _NAMES]
+    return next((one for one in free if one in found.needed or found.defaults.get(one) in (0, None)), None)
 
 
 def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
@@ -26,8 +33,7 @@ def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     Without it, keys and queries begin at the same position, and a function that leaves out the mask for a single query
     would be right for the last one alone.
     """
-    free = [name for name in found.sources if name not in found.roles and folded(name) in _NAMES]
-    name = next((one for one in free if one in found.needed or found.defaults.get(one) in (0, None)), None)
+    name = offset_in(found)
     if name is None or "is_causal" not in form.features:
         return form
     limitation = f"{form.operation}.more_queries_than_keys"

@@ -92,6 +92,9 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
     yield Wired(operation, {}, wiring=partial(rate, -1), words=("steps counted from the other end of 0 and 1",))
     if operation == ROOT:
         yield Wired(operation, {}, wiring=partial(rate, 1), words=("steps counted from 1 later",))
+    else:
+        in_warmup = partial(_cosine, roles, later, 0, in_warmup=-1)
+        yield Wired(operation, {}, wiring=in_warmup, words=("its warm-up counts the first step as 1",))
 
 
 def is_only_the_warmup(operation: str, arguments: Arguments) -> bool:
@@ -104,7 +107,15 @@ def _root(roles: Mapping[str, str], later: bool, shift: int, function: Callable[
     return _called(function, roles, later, values, given["step"] + shift)
 
 
-def _cosine(roles: Mapping[str, str], later: bool, shift: int, function: Callable[..., Any], given: Arguments) -> Any:
+def _cosine(
+    roles: Mapping[str, str],
+    later: bool,
+    shift: int,
+    function: Callable[..., Any],
+    given: Arguments,
+    *,
+    in_warmup: int = 0,
+) -> Any:
     peak, least, warmup = given["peak"], given["least"], given["warmup_steps"]
     highest = peak if "peak" in roles else 1.0
     lowest = least * highest / peak if {"least", "ratio"} & {*roles} else 0.0
@@ -117,6 +128,7 @@ def _cosine(roles: Mapping[str, str], later: bool, shift: int, function: Callabl
         "ratio": lowest / highest,
         "factor": 1.0,
     }
+    shift += in_warmup if given["step"] < warmup else 0
     rate = _called(function, roles, later, values, given["step"] + shift)
     if "peak" not in roles:
         rate = rate * peak

@@ -20,7 +20,7 @@ LAST_AXIS = ("dim", "axis", "axes")
 # What sets how a function computes, and is no input of it.
 _NO_INPUTS = ("device", "dtype", "out", "outdtype", "name", "generator", "rng", "precision", "chunk", "blocksize")
 _WIDTHS = ("dk", "dhead", "headdim", "dmodel", "dim", "embeddim", "dv", "querypreattnscalar")
-_HEADS = ("numheads", "nheads", "nhead", "heads", "h")
+_HEADS = ("numheads", "nheads", "nhead", "heads", "h", "nh")
 _CLASSES = ("vocabsize", "vocab", "nvocab", "numclasses", "nclasses", "ncls", "numlabels")
 _VALUES = ("v", "value", "values")
 _OPTIONS = ("lnparam", "lnparams", "normparam", "normparams", "layernormparam")
@@ -33,6 +33,8 @@ NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
 _NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
+# What the frequencies of a rotation are powers of where a call does not say.
+_BASE = 10000.0
 _OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
     "w_1": "w1 fc1 fc1w win win1 weight1 k1 wfc1 fc1weight cfcw cfcweight cfckernel wup upw",
@@ -73,7 +75,7 @@ class Taken:
 
     `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
     is the parameter that has all weights together, if one has. `left_out` are optional inputs that no call passes.
-    `defaults` are the default values.
+    `defaults` are the default values. `together` is a parameter that is several arrays of an attention, and which.
     """
 
     sources: Mapping[str, Source]
@@ -84,6 +86,7 @@ class Taken:
     held: str = ""
     left_out: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    together: tuple[str, tuple[str, ...]] | None = None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -166,12 +169,16 @@ def _padding_among(names: Iterable[str]) -> str | None:
 
 def _left_out(takings: Sequence[Taking], roles: Mapping[str, str]) -> tuple[str, ...]:
     """Return the parameters that may be an input, which no call passes: what they do is not judged."""
-    known = {*NEUTRAL, *LAST_AXIS, *_NO_INPUTS}
     return tuple(
         one.name
         for one in takings
-        if one.has_default and one.default is None and one.name not in roles and folded(one.name) not in known
+        if one.has_default and one.default is None and one.name not in roles and may_be_input(one.name)
     )
+
+
+def may_be_input(name: str) -> bool:
+    """Return whether a parameter that is None by default may be an input, and no setting of how it is computed."""
+    return folded(name) not in {*NEUTRAL, *LAST_AXIS, *_NO_INPUTS}
 
 
 def has_weights_apart(record: Operation, takings: Sequence[Taking]) -> bool:
@@ -278,6 +285,10 @@ def _of_role(role: Parameter, one: Taking) -> Source:
         return lambda arguments: arguments.get(name) or none
     if name == "num_kv_heads" and not one.has_default:
         return lambda arguments: arguments.get(name) or arguments["num_heads"]
+    if name == "rotary_dim" and not one.has_default:
+        return lambda arguments: arguments.get("rotary_dim") or shape_of(arguments["x"])[-1]
+    if name == "base" and not one.has_default:
+        return lambda arguments: arguments.get("base", _BASE)
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

@@ -18,7 +18,7 @@ from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument, is_near
 from veriformer.adapters.matching.sources import Taken
-from veriformer.adapters.matching.texts import reads
+from veriformer.adapters.matching.texts import reads, says_result_hides
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
@@ -89,7 +89,7 @@ def drawn_mask(lengths: Mapping[str, int]) -> np.ndarray:
 
 
 def _masks(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
-    """Yield the forms of a function that makes a causal mask: of one length or two, of each kind of mask."""
+    """Yield the forms of a function that makes a mask: a causal one of one length or two, of each kind of mask."""
     del framework
     square = "key_length" in found.missing
     limits = (*form.limitations, *(("causal_mask.unequal_lengths",) if square else ()))
@@ -130,6 +130,15 @@ _KINDS_OF_MASK = (
     ("True or 1 is hidden", _opposite),
     ("added, −∞ is hidden", _added),
 )
+
+
+def is_contradicted(form: Form, function: Callable[..., Any]) -> bool:
+    """Return whether documentation says the opposite of what a form makes of a mask: then a wrong mask is wrong."""
+    kinds = [after for words, after in _KINDS_OF_MASK[:2] if words in form.words]
+    if form.operation not in ("causal_mask", "padding_mask") or not kinds:
+        return False
+    hides = says_result_hides(function)
+    return hides is not None and hides != (kinds[0] is _opposite)
 
 
 OF_TENSOR2TENSOR = (
@@ -209,7 +218,7 @@ def without_unread_places(found: Taken, function: Callable[..., Any]) -> Taken:
 
     Hugging Face's functions have kept `position_ids` so, "deprecated and unused": their tables are those of the rows.
     """
-    places = _named_places(found)
+    places = named_places(found)
     if places is None or places in found.needed or not takes_tables(found) or reads(function, places):
         return found
     roles = {name: role for name, role in found.roles.items() if name != places}
@@ -222,7 +231,7 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
     form = _with_keys(form)
     cos, sin, table = _named_tables(form)
     if cos is not None and sin is not None:
-        places = _named_places(found)
+        places = named_places(found)
         if places is not None:
             yield from _by_tables_and_places(form, cos, sin, places, framework)
         if places is None or places not in found.needed:
@@ -232,10 +241,15 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
         yield _by_complex_table(form, table, framework)
     else:
         yield form
-        places = _named_places(found)
+        places = named_places(found)
         if places is not None:
             words = (*form.words, f"`{places}`: (B, L)")
             yield replace(form, sources={**form.sources, places: _places_of_samples}, words=words)
+
+
+def tables_in(form: Form) -> list[str]:
+    """Return the parameters that are given tables."""
+    return [name for name in _named_tables(form) if name is not None]
 
 
 def _named_tables(form: Form) -> list[str | None]:
@@ -244,7 +258,7 @@ def _named_tables(form: Form) -> list[str | None]:
     return [next((names[one] for one in those if one in names), None) for those in (_COS, _SIN, _COMPLEX)]
 
 
-def _named_places(found: Taken) -> str | None:
+def named_places(found: Taken) -> str | None:
     """Return the parameter that is called as positions are."""
     record = OPERATIONS["rotary_embedding"].parameter("positions")
     return next((name for name, role in found.roles.items() if role == "positions" and is_called(name, record)), None)
@@ -397,6 +411,7 @@ def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayF
 
 FORMS: Mapping[str, Forms] = {
     "causal_mask": _masks,
+    "padding_mask": _masks,
     "rotary_embedding": _rotary,
     "alibi_bias": alibi.forms,
     "cross_entropy": losses.forms,

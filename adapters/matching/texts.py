@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from veriformer.adapters.matching.names import words_of
@@ -93,6 +93,12 @@ def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
     return next((one for one in found if one is not None), None)
 
 
+def says_result_hides(function: Callable[..., Any]) -> bool | None:
+    """Return whether documentation says that True, or 1, in a mask that is made hides; None where it does not say."""
+    found = (_hidden_in([text]) for text in _documented(function))
+    return next((one for one in found if one is not None), None)
+
+
 def asks_for_booleans(function: Callable[..., Any], parameter: str) -> bool:
     """Return whether source asks if an array has truth values: "mask.dtype == torch.bool", or what is alike."""
     name = re.escape(parameter)
@@ -129,6 +135,10 @@ def _documented(function: Callable[..., Any]) -> Iterator[str]:
 def _hidden_by(documented: str, names: str, parameter: str) -> bool | None:
     parts = re.split(rf"(?:^|\b)({names})\b(?=\s*[:(]|\s+(?:is|are|likewise)\b)", documented)
     said = [text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == parameter]
+    return _hidden_in(said)
+
+
+def _hidden_in(said: Sequence[str]) -> bool | None:
     # Nothing stands after the 1 of a shape, (B, 1, L, S).
     of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text) if after.strip()}
     of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text) if after.strip()}

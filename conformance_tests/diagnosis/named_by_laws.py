@@ -34,6 +34,7 @@ _MOST = 3
 _LEAST_EXPLAINED = 0.5
 # Twice the excess of another law may be chance, because the cases differ.
 _MUCH_MORE = 4.0
+_SAME_CALLS = "worked_examples"
 # A wrong formula may compute larger numbers than the right one, with larger roundings.
 _ROUNDINGS = 16.0
 
@@ -144,12 +145,16 @@ def left_by(suspect: Suspect, broken: Sequence[LawResult]) -> tuple[str, ...]:
 def weighed(suspect: Suspect, broken: Sequence[LawResult]) -> Suspect | None:
     """Return the suspect, surer the more of the broken laws it explains; None where it leaves most unexplained.
 
-    A mistake that breaks an interface law may break any other law, in one program and not in another.
+    A mistake that breaks an interface law may break any other law, in one program and not in another, but for the
+    worked examples: these are the same few plain calls in each program.
     """
+    left = left_by(suspect, broken)
+    if any(LAWS[law].claim.key == _SAME_CALLS for law in left):
+        return None
     own = {law for slug in suspect.mistakes for law in catalogue()[slug].laws if is_interface_law(law)}
     if not own.isdisjoint(result.law.id for result in broken):
         return suspect
-    explained = 1 - len(left_by(suspect, broken)) / len(broken)
+    explained = 1 - len(left) / len(broken)
     return replace(suspect, confidence=suspect.confidence * explained) if explained >= _LEAST_EXPLAINED else None
 
 

@@ -192,7 +192,8 @@ def checked(
         try:
             return as_model()
         except NotAModel:
-            hint = f"; a model is checked by the name of its class or of a function that builds it: {target}:NAME" if _is_file(target) else ""
+            named = f"; a model is checked by the name of its class or of a function that builds it: {target}:NAME"
+            hint = named if _is_file(target) else ""
             raise NoOperations(f"{none}{hint}") from None
 
 

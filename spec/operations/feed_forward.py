@@ -60,7 +60,8 @@ GATED_FEED_FORWARD = Operation(
     place=21,
     also_called=(
         "gatedfeedforward swiglu geglu gatedmlp swigluffn glu llamamlp gatedffn swiglumlp ffnswiglu "
-        "feedforwardswiglu geluglu gegluffn reglu"
+        "feedforwardswiglu geluglu gegluffn reglu geglumlp gluffn glumlp mlpswiglu mlpgeglu geglufeedforward "
+        "swiglufeedforward"
     ),
 )
 

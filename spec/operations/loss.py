@@ -63,7 +63,8 @@ CROSS_ENTROPY = Operation(
         "lmloss crossent seqloss xentropy nll xentloss tokencrossentropy sparsecrossentropy cel "
         "languagemodelloss sequenceloss softmaxxent labelsmoothedcrossentropy maskedcrossentropy "
         "crossentropywithlogits sparsecategoricalcrossentropy labelsmoothing smoothedcrossentropy "
-        "labelsmoothingloss"
+        "labelsmoothingloss linearcrossentropy linearcrossentropyloss linearce linearceloss linearxent lmheadloss "
+        "lmheadcrossentropy"
     ),
 )
 

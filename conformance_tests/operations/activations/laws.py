@@ -51,7 +51,9 @@ def increasing(trial: Trial[ActivationInputs]) -> Verdict:
     inputs = trial.inputs
     ascending = inputs.with_x(np.sort(np.abs(inputs.x), axis=-1))
     allowed = trial.allowed(ascending)
-    steps = np.diff(trial.output(ascending), axis=-1)
+    output = trial.output(ascending)
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(output, axis=-1)
     upwards = np.where(np.isnan(steps), 0.0, np.maximum(steps, 0.0))
     return compare(upwards, steps, allowed[..., 1:] + allowed[..., :-1])
 

@@ -12,6 +12,13 @@ Plain = bool | int | float | str
 
 # Where people keep the arguments that a model was built with.
 _HOLDERS = ("config", "cfg", "conf", "args", "hparams", "hps", "hp", "options", "params")
+# What parts of a model keep for themselves, and no two kinds of parts mean differently.
+_OF_ONE_MEANING = frozenset(
+    """
+    norm_topk_prob normalize_topk_prob norm_topk normalize_topk renormalize
+    attn_logit_softcapping attn_softcap attention_softcap sliding_window rope_theta partial_rotary_factor rotary_pct
+    """.split()  # noqa: SIM905
+)
 # Below any other name, something with so many numbers and words and with nothing else is a configuration.
 _FEWEST = 3
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
@@ -25,13 +32,44 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
     which the model's code reads, if there is one. Reading a configuration may run code of the user's, and whatever that
     raises is nothing that is stated.
     """
-    own = {name: value for one in stating for name, value in _members(one).items() if _is_plain(value)}
+    parts = [part for one in stating for part in _parts(one)]
+    own = _settings_alike(parts)
+    own |= {name: value for one in stating for name, value in _members(one).items() if _is_plain(value)}
     kept = [pair for one in stating for pair in _holders(one)]
+    if not any(_is_a_record(held) for _, held in kept):
+        kept += _record_of_parts(parts)
     if not any(_is_a_record(held) for _, held in kept) and isinstance(home, ModuleType):
         kept += _read_by(home)
     for holder, held in kept:
         own |= {f"{holder}.{name}": value for name, value in _flat(held, 1)}
     return own
+
+
+def _parts(found: object) -> list[object]:
+    """Return the modules that a module of torch consists of, without itself."""
+    modules = getattr(found, "modules", None)
+    if type(found).__module__ == "builtins" or not inspect.ismethod(modules):
+        return []
+    try:
+        return [one for one in modules() if one is not found]
+    except Exception:
+        return []
+
+
+def _settings_alike(parts: list[object]) -> dict[str, Plain]:
+    """Return what the parts of a model keep under names that have one meaning, where all that keep it agree."""
+    kept: dict[str, set[Plain]] = {}
+    for members in map(_members, parts):
+        for name in _OF_ONE_MEANING & members.keys():
+            if _is_plain(members[name]):
+                kept.setdefault(name, set()).add(members[name])
+    return {name: next(iter(values)) for name, values in kept.items() if len(values) == 1}
+
+
+def _record_of_parts(parts: list[object]) -> list[tuple[str, Any]]:
+    """Return the configuration that parts of a model keep, where it is one and the same."""
+    held = [(name, one) for part in parts for name, one in _holders(part) if one is not None and _is_a_record(one)]
+    return held[:1] if len({id(one) for _, one in held}) == 1 else []
 
 
 def _read_by(home: ModuleType) -> list[tuple[str, Any]]:

@@ -416,6 +416,9 @@ def _float_candidates(filled: Filled, shapes: Sequence[Shape], rows: int) -> Ite
                 f"floats ({batch}, {length}, {width}) and tokens ({batch}, {other_length})", one, tokens
             ),
         ]
+        if width in _channels(shapes):
+            # As convolutions of torch take a sequence.
+            possible.append(filled.with_arrays(f"floats ({batch}, {width}, {length})", np.swapaxes(one, 1, 2)))
         roles = [role for name in names if (role := role_of(name)) is not None]
         if have_roles(names):
             possible += _in_roles(filled, roles, one, other)
@@ -442,12 +445,21 @@ def _in_roles(filled: Filled, roles: Sequence[str], one: Array, other: Array) ->
 
 
 def _widths(shapes: Sequence[Shape]) -> list[int]:
-    """Return widths that the first input may have: both axes of the first matrix, and the first vector's."""
+    """Return widths that the first input may have: both axes of the first matrix, and the first vector's.
+
+    A convolution over a sequence takes the middle axis of its kernel.
+    """
     matrix = next((shape for shape in shapes if len(shape) >= 2), ())
     vector = next((shape for shape in shapes if len(shape) == 1), ())
     # The last axis of torch.nn.Linear is the input's, the first axis of most others.
-    found = [matrix[-1], matrix[0], *vector] if matrix else [*vector]
+    found = [*_channels(shapes), matrix[-1], matrix[0], *vector] if matrix else [*vector]
     return [width for width in dict.fromkeys(found) if width > 1]
+
+
+def _channels(shapes: Sequence[Shape]) -> Shape:
+    """Return how many channels a convolution over a sequence takes, if the first matrix is its kernel."""
+    matrix = next((shape for shape in shapes if len(shape) >= 2), ())
+    return matrix[1:2] if len(matrix) == len(("out", "in", "places")) else ()
 
 
 def _named_candidates(

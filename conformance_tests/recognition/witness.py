@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from veriformer.conformance_tests.recognition.agreement import DOUBLE
+from veriformer.conformance_tests.recognition.agreement import DOUBLE, SINGLE
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure, StepName
 from veriformer.conformance_tests.recognition.layered import Layered
@@ -46,8 +46,8 @@ class Stated:
     """One thing that configurations state: under which names, how it is read off a sublayer, and what it is called.
 
     `same` says whether a stated value is the one that was found, and what is called so that `may_be` is in its name may
-    state it too. `says` completes "config.x is 3, and …", and a value
-    in words that are not known contradicts nothing.
+    state it too. `says` completes "config.x is 3, and …", and a value in words that are not known contradicts nothing.
+    What is stated `of_all` layers is contradicted by one of them, where another does what is stated.
     """
 
     names: re.Pattern[str]
@@ -58,6 +58,7 @@ class Stated:
     says: str
     mistake: str
     may_be: re.Pattern[str] = re.compile("")
+    of_all: bool = False
 
 
 def _is_near(stated: object, found: float | str) -> bool:
@@ -117,7 +118,8 @@ def _caps(one: Layered) -> list[float | str]:
     heads, scale = reading.heads, reading.setting.scale
     key = np.repeat(heads.key, heads.query.shape[1] // heads.key.shape[1], axis=1)
     logits = (scale or heads.query.shape[-1] ** -0.5) * (heads.query @ key.swapaxes(-1, -2))
-    return ["no cap"] if heads.unit <= DOUBLE and float(np.abs(logits).max(initial=0.0)) > 1.0 else []
+    least = next((least for unit, least in _SHOWS_A_CAP if heads.unit <= unit), np.inf)
+    return ["no cap"] if float(np.abs(logits).max(initial=0.0)) > least else []
 
 
 def _is_cap(stated: object, found: float | str) -> bool:
@@ -145,6 +147,8 @@ def _scalars(one: Layered) -> list[float | str]:
 
 
 _CAP = "the cap "
+# From which size of logits on a cap of 50 shows: it changes them by 2e-5, and by 4e-4 where numbers have float32.
+_SHOWS_A_CAP = ((DOUBLE, 0.5), (SINGLE, 1.4))
 _STATED = (
     Stated(
         re.compile(r"^(rope_theta|global_rope_theta|rope_base|rotary_base|rotary_emb_base|rope_freq_base|theta)$"),
@@ -175,6 +179,7 @@ _STATED = (
         _is_activation,
         "the activation is {}",
         "ffn_activation_arg_ignored",
+        of_all=True,
     ),
     Stated(
         re.compile(r"^(num_attention_heads|num_heads|n_heads?|nheads?|heads|query_heads|num_query_heads)$"),
@@ -211,6 +216,7 @@ _STATED = (
         _is_cap,
         "the logits of the attention have {}",
         "",
+        of_all=True,
     ),
     Stated(
         re.compile(r"^query_pre_attn_scalar$"),
@@ -246,19 +252,46 @@ _STATED = (
 
 
 def departures_of_configuration(model: ModelReading) -> Iterator[Departure]:
-    """Yield what a configuration states and no layer does, where what they do stands nowhere in it."""
+    """Yield what a configuration states and no layer does, where what they do stands nowhere in it.
+
+    Of what is stated of all layers, those too that do otherwise than the others, which do what is stated.
+    """
     for stated, readings, found in _compared(model):
         named = _named(model, stated)
-        if not named or len(set(found)) != 1 or _stands_in(model, stated, found[0]):
+        if not named or any(
+            isinstance(value, str) and value.casefold() not in _ACTIVATIONS for value in named.values()
+        ):
             continue
-        if all(not isinstance(value, str) or value.casefold() in _ACTIVATIONS for value in named.values()):
-            name, value = next(iter(named.items()))
-            done = _said(stated, found[0])
-            sentence = f"the configuration says that {name} is {_shown(value)}, and {done}"
+        name, value = next(iter(named.items()))
+        for one, done in _contradicting(model, stated, readings, found):
+            sentence = f"the configuration says that {name} is {_shown(value)}, and {_said(stated, done)}"
             suspects = (suspected(stated.mistake),) if stated.mistake else ()
-            for one in readings:
-                item = Suspicion(stated.step, one.first_step, sentence, suspects)
-                yield departure(model, one.path, one.layer, one.kind, item)
+            yield departure(
+                model, one.path, one.layer, one.kind, Suspicion(stated.step, _place(stated, one), sentence, suspects)
+            )
+
+
+def _place(stated: Stated, one: Layered) -> int:
+    """Return the step at which a sublayer does what is stated otherwise: logits and masks come at the first product."""
+    if one.attention is None or stated.step not in ("logits", "mask"):
+        return one.first_step
+    return one.attention.sublayer.sites[0].steps[0]
+
+
+def _contradicting(
+    model: ModelReading, stated: Stated, readings: Sequence[Layered], found: Sequence[float | str]
+) -> Iterator[tuple[Layered, float | str]]:
+    """Yield the sublayers that do what stands nowhere in a configuration, each with what it does."""
+    if len(set(found)) == 1:
+        if not _stands_in(model, stated, found[0]):
+            yield from ((one, found[0]) for one in readings)
+        return
+    if not stated.of_all or not any(_stands_in(model, stated, one) for one in found):
+        return
+    for one in readings:
+        others = [value for value in map(_rounded, stated.found(one)) if not _stands_in(model, stated, value)]
+        if others:
+            yield one, others[0]
 
 
 # Which activation a gated network has by its name: Shazeer 2020, GLU Variants Improve Transformer, section 2.

@@ -158,3 +158,22 @@ def test_a_configuration_of_the_module_is_that_which_the_model_reads(source: str
     exec(source, vars(home))
     stated = configuration_of(vars(home)["Model"](), home=home)
     assert stated.get("SETTINGS.rope_base") == (500000.0 if states else None)
+
+
+def test_one_layer_contradicts_what_is_stated_of_all(stated: ModuleType) -> None:
+    (departure,) = found(stated.with_another_activation_in_the_last_layer(hidden_act="silu")).departures
+    assert (departure.layer, departure.step) == (1, "activation")
+    assert departure.sentence == "the configuration says that config.hidden_act is silu, and the activation is gelu"
+    assert found(stated.with_another_activation_in_the_last_layer(hidden_act="tanh")).departures == ()
+    assert found(stated.with_another_activation_in_the_last_layer()).departures == ()
+
+
+@pytest.mark.parametrize(("asked", "done"), [(True, True), (False, False), (True, False), (False, True)])
+def test_what_a_part_keeps_under_a_name_of_one_meaning_is_stated(stated: ModuleType, asked: bool, done: bool) -> None:
+    departures = found(stated.with_experts(asked, done)).departures
+    assert [f"norm_topk_prob is {asked}" in one.sentence for one in departures] == [True] * (2 * (asked is not done))
+
+
+def test_a_configuration_that_all_parts_keep_is_the_models(stated: ModuleType) -> None:
+    assert found(stated.KeepsItInParts(rope_theta=10000.0)).agreed == ("config.rope_theta 10000",)
+    assert {one.layer for one in found(stated.KeepsItInParts(rope_theta=500000.0)).departures} == {0, 1}

@@ -161,6 +161,22 @@ def test_a_layer_that_wants_floats():
     assert runs_with_torch(layer) == "floats (2, 11, 24)"
 
 
+@pytest.mark.parametrize(("channels_last", "shape"), [(False, "(2, 20, 11)"), (True, "(2, 11, 20)")])
+def test_a_convolution_over_a_sequence(channels_last, shape):
+    torch = pytest.importorskip("torch")
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution, self.head = torch.nn.Conv1d(20, 24, 3, padding=1), torch.nn.Linear(24, 24)
+
+        def forward(self, mel):
+            mel = mel.transpose(1, 2) if channels_last else mel
+            return self.head(self.convolution(mel).transpose(1, 2))
+
+    assert runs_with_torch(Model()) == f"floats {shape}"
+
+
 def test_a_vision_transformer():
     torch = pytest.importorskip("torch")
 

@@ -50,3 +50,47 @@ class KeepsItsArguments(Configured):
     def __init__(self, n_heads=HEADS, rope_theta=10000.0):
         super().__init__(SimpleNamespace(note="none"))
         self.n_heads, self.rope_theta = n_heads, rope_theta
+
+
+class WithGelu(Gated):
+    def forward(self, x):
+        return self.down(nn.functional.gelu(self.gate(x)) * self.up(x))
+
+
+def with_another_activation_in_the_last_layer(**stated):
+    model = with_names(**stated)
+    last = model.stack.blocks[-1]
+    last.network.__class__ = WithGelu
+    return model
+
+
+class Mixture(nn.Module):
+    """The two likeliest of four experts, with shares of the sum one or not; only this part keeps what was asked for."""
+
+    def __init__(self, norm_topk_prob, sums_to_one):
+        super().__init__()
+        self.norm_topk_prob, self.sums_to_one = norm_topk_prob, sums_to_one
+        self.router, self.experts = nn.Linear(WIDTH, 4, bias=False), nn.ModuleList(Gated(24) for _ in range(4))
+
+    def forward(self, x):
+        shares, chosen = self.router(x).softmax(-1).topk(2, dim=-1)
+        if self.sums_to_one:
+            shares = shares / shares.sum(-1, keepdim=True)
+        y = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            y = y + expert(x) * (shares * (chosen == number)).sum(-1, keepdim=True)
+        return y
+
+
+def with_experts(norm_topk_prob, sums_to_one):
+    return Decoder(lambda: Block(lambda: Mixture(norm_topk_prob, sums_to_one)))
+
+
+class KeepsItInParts(Decoder):
+    """Each attention keeps the one configuration, which the model does not."""
+
+    def __init__(self, **stated):
+        super().__init__(lambda: Block(Gated, lambda: Attention(turned(10000.0))))
+        config = SimpleNamespace(layers=2, width=WIDTH, **stated)
+        for block in self.stack.blocks:
+            block.attention.config = config

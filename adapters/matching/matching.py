@@ -21,8 +21,8 @@ from veriformer.adapters.matching import (
     linear_maps,
     losses,
     of_logits,
-    packed_heads,
     special,
+    together,
     training,
 )
 from veriformer.adapters.matching.forms import Adopted
@@ -324,7 +324,7 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if _is_called_attention(name) and has_weights_apart(OPERATIONS["multi_head_attention"], takings):
         of_name = ["multi_head_attention", *(one for one in of_name if one != "multi_head_attention")]
-    is_packed = any(packed_heads.is_packed(one.name) for one in takings)
+    is_packed = any(together.is_packed(one.name) for one in takings)
     if (
         not of_name
         and _is_called_attention(name)

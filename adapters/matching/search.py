@@ -23,10 +23,10 @@ from veriformer.adapters.matching import (
     merged,
     offsets,
     own_tables,
-    packed_heads,
     rotary_offsets,
     special,
     temperatures,
+    together,
 )
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import (
@@ -114,9 +114,9 @@ def form_of(
     found = taken(operation, takings, by_order=named, unread=_unread_masks(function, takings))
     if operation == "rotary_embedding":
         found = special.without_unread_places(found, function)
-    if operation in ATTENTION:
+    if operation in (*ATTENTION, together.MERGING):
         by_name = taken(operation, takings, by_order=False, unread=_unread_masks(function, takings))
-        found = packed_heads.with_packed(by_name, source_of(function) or "") or found
+        found = together.with_packed(operation, by_name, source_of(function) or "") or found
     # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.
     framework.use_one_thread()
     trials = Trials(function, framework)
@@ -306,8 +306,8 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         yield from special.FORMS[operation](form, found, framework)
         return
     whole = [form]
-    if found.together is not None:
-        whole = [*packed_heads.forms(form, found)]
+    if found.together:
+        whole = [*together.forms(form, found)]
     elif operation in ATTENTION:
         whole = by_length.with_all_keys(form, found, framework)
     elif operation == masks_of_heads.OPERATION:
@@ -358,7 +358,7 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
             # A function that needs the number of heads joins them to another axis; other layouts fit it for one head.
             layouts.sort(key=lambda one: "·" not in one.words.partition(", its")[0])
             # For one head, each order of what stands in one array is the same.
-            layouts = [one for one in layouts if found.together is None or "H·D" in one.words]
+            layouts = [one for one in layouts if not found.together or "H·D" in one.words]
         return layouts
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
@@ -399,6 +399,7 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = own_tables.with_tables_of_file(trials, form, found, probe)
         form = axes.with_its_axis(trials, form, found, probe)
         form = rotary_offsets.with_offset(trials, form, found, probe)
+        form = merged.without_empty_parts(trials, form, probe)
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:

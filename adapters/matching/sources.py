@@ -75,7 +75,7 @@ class Taken:
 
     `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
     is the parameter that has all weights together, if one has. `left_out` are optional inputs that no call passes.
-    `defaults` are the default values. `together` is a parameter that is several arrays of an attention, and which.
+    `defaults` are the default values. `together` are parameters that are several arrays of the operation, and which.
     """
 
     sources: Mapping[str, Source]
@@ -86,7 +86,7 @@ class Taken:
     held: str = ""
     left_out: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    together: tuple[str, tuple[str, ...]] | None = None
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.operations.attention.case import ADDITIONS, At
 from veriformer.conformance_tests.operations.black_box.cases import BoxSpace
 from veriformer.conformance_tests.operations.models.cases import ModelSpace
 
-_OF_EMPTY_ROWS = frozenset({"mask.empty_row", "causal.empty_row"})
+_OF_EMPTY_ROWS = frozenset({"mask.empty_row", "causal.empty_row", "both_empty"})
 _RIGHT_ONLY = "{} declares that it takes padding on the right only"
 
 
@@ -59,18 +59,17 @@ def _no_architecture(implementation: Implementation, operation: str, space: Mode
 
 def not_offered(law: Law, profile: Profile) -> str:
     """Return what the operation does not offer, by its conventions or declared limitations; empty if nothing."""
-    space = law.space
+    space, name = law.space, law.statement.operation.name
+    if law.statement.claim.key in _OF_EMPTY_ROWS and profile.subject.implementation.limited(name, "empty_rows"):
+        return profile.lacking or f"{name} declares that a query without a visible key has no result of its own"
     if profile.lacking or not isinstance(space, AttentionSpace):
         return profile.lacking
-    name = law.statement.operation.name
     with_bias = space.bias == "always" or ADDITIONS.get(name) == "bias"
     conventions = profile.subject.conventions
     if with_bias and space.causal == "always" and conventions.get("causal_with_mask") == "rejects":
         return f"{name} refuses a bias together with the causal flag"
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
-    if law.statement.claim.key in _OF_EMPTY_ROWS and profile.subject.implementation.limited(name, "empty_rows"):
-        return f"{name} declares that a query without a visible key has no result of its own"
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
     if space.mask == "always" and with_bias and profile.refuses_bias_beside_mask:

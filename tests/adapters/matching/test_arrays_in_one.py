@@ -189,3 +189,21 @@ def next_token_loss(logits, tokens, attention_mask=None):
     return (sums - np.take_along_axis(logits, tokens[..., None], -1)[..., 0]).mean()
 """
     assert any("is called without `attention_mask`" in notice for notice in loaded(text).notices)
+
+
+def test_parts_that_are_merged_may_be_lists(loaded: Callable[..., Any]) -> None:
+    text = """
+import numpy as np
+
+def merge_states(outs, lses):
+    stacked = np.stack(lses)
+    top = stacked.max(0)
+    shares = np.exp(stacked - top)
+    total = shares.sum(0)
+    return sum(share[..., None] * one for share, one in zip(shares, outs)) / {divisor}, top + np.log(total)
+"""
+    found = loaded(text.format(divisor="total[..., None]"))
+    assert "`outs`: output_a, output_b in a list" in found.notices[0]
+    assert "two parts without keys give NaN" in found.notices[0]
+    assert check(found, tier="quick").exit_status == 0
+    assert check(loaded(text.format(divisor="len(outs)")), tier="quick").exit_status == 1

@@ -1,7 +1,7 @@
-"""Attention that takes queries, keys and values as one array, or keys and values as one (`qkv`, `kv`).
+"""Several arrays of the interface in one parameter: `qkv`, `kv`, and the parts that are merged, `outs` and `lses`.
 
 The one array is made of those that a layout would hand over: beside each other in the last axis, each head's by itself,
-or along an axis of their own.
+or along an axis of their own. Parts that are merged may be a list.
 """
 
 from __future__ import annotations
@@ -25,6 +25,17 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 # Such an array is often called by a plain name, where the source takes three parts of it.
 _PLAIN = ("inp", "x", "inputs", "input", "h", "hidden", "projected", "proj")
 _THREE_PARTS = re.compile(r"split\([^()]*\b3\b|chunk\([^()]*\b3\b|(//|\*|,|/) *3\b|\b3 *\*")
+_MERGED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        "outs outputs outlist partialouts partialoutputs partouts os attnouts chunkouts".split(),  # noqa: SIM905
+        ("output_a", "output_b"),
+    ),
+    **dict.fromkeys(
+        "lses lselist logsumexps partiallses partlses lse logsumexp chunklses".split(),  # noqa: SIM905
+        ("lse_a", "lse_b"),
+    ),
+}
+MERGING = "merge_attention"
 Making = Callable[[Sequence[Any], Arguments], Any]
 
 
@@ -33,39 +44,44 @@ def is_packed(name: str) -> bool:
     return folded(name) in _NAMES
 
 
-def with_packed(found: Taken, source: str) -> Taken | None:
-    """Return what a function takes with the parameter that is all of the arrays, or keys and values; None without one.
+def with_packed(operation: str, found: Taken, source: str) -> Taken | None:
+    """Return what a function takes with the parameters that are several arrays each; None where none is.
 
-    `found` is by names alone: in their order, other parameters would be keys and values.
+    `found` is by names alone: in their order, other parameters would be some of these arrays.
     """
-    packed = _packed_in(found, source)
-    if packed is None:
+    together = _of_parts(found) if operation == MERGING else _packed_in(found, source)
+    if not together:
         return None
-    name, parts = packed
-    missing = tuple(one for one in found.missing if one not in parts)
-    roles = {one: role for one, role in found.roles.items() if one != name}
-    return replace(found, roles=roles, missing=missing, together=(name, parts))
+    inside = {part for parts in together.values() for part in parts}
+    missing = tuple(one for one in found.missing if one not in inside)
+    roles = {one: role for one, role in found.roles.items() if one not in together}
+    return replace(found, roles=roles, missing=missing, together=together)
 
 
 def forms(form: Form, found: Taken) -> Iterator[Form]:
-    """Yield the forms in which such a parameter is made of the arrays that a layout hands over, in each order."""
-    if found.together is None:
-        return
-    name, parts = found.together
-    for words, making in _MAKINGS.items():
-        sources = {**form.sources, name: _made_by(making, parts)}
-        yield replace(form, sources=sources, words=(*form.words, f"`{name}`: {', '.join(parts)} {words}"))
+    """Yield the forms in which such parameters are made of the arrays that a layout hands over, in each order."""
+    makings = _OF_PARTS if form.operation == MERGING else _MAKINGS
+    for words, making in makings.items() if found.together else ():
+        made = {name: _made_by(making, parts) for name, parts in found.together.items()}
+        said = (f"`{name}`: {', '.join(parts)} {words}" for name, parts in found.together.items())
+        yield replace(form, sources={**form.sources, **made}, words=(*form.words, *said))
 
 
-def _packed_in(found: Taken, source: str) -> tuple[str, tuple[str, ...]] | None:
+def _of_parts(found: Taken) -> dict[str, tuple[str, ...]]:
+    """Return the parameters that are outputs and log-sum-exps of all parts; none where one of the two is missing."""
+    together = {name: _MERGED[folded(name)] for name in found.needed if folded(name) in _MERGED}
+    return together if {*together.values()} == {*_MERGED.values()} and len(together) == len(found.needed) else {}
+
+
+def _packed_in(found: Taken, source: str) -> dict[str, tuple[str, ...]]:
     for name, parts in _NAMES.items():
         its = next((one for one in found.needed if folded(one) == name), None)
         if its is not None and _are_missing(found, its, parts):
-            return its, parts
+            return {its: parts}
     plain = next((one for one in found.needed if folded(one) in _PLAIN), None)
     if plain is not None and _are_missing(found, plain, _ALL) and _THREE_PARTS.search(source):
-        return plain, _ALL
-    return None
+        return {plain: _ALL}
+    return {}
 
 
 def _are_missing(found: Taken, name: str, parts: tuple[str, ...]) -> bool:
@@ -98,6 +114,11 @@ def _along(axis: int) -> Making:
     return stacked
 
 
+def _listed(arrays: Sequence[Any], _: Arguments) -> Any:
+    return list(arrays)
+
+
+_OF_PARTS: Mapping[str, Making] = {"in a list": _listed, "along the first axis": _along(0)}
 _MAKINGS: Mapping[str, Making] = {
     "beside each other": _beside,
     "along an axis before the heads": _along(2),

@@ -247,14 +247,15 @@ def _torch_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
     from veriformer.adapters.capture import torch, torch_models
 
     model, notes = torch_models.unwrapped(found.found)
+    notes += torch_models.notes_on_experts(model)
     torch_models.refuse_unreadable(model, found.name)
 
     def record(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Trace:
-        with torch_models.eagerly():
+        with torch_models.eagerly(model):
             return torch.capture(model, inputs, keywords, seed=seed)
 
     def attempt(inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-        with torch_models.eagerly():
+        with torch_models.eagerly(model):
             torch_models.try_to_run(model, inputs, keywords)
 
     def guesses() -> Iterator[Candidate]:

@@ -18,6 +18,8 @@ from veriformer.adapters.errors import CaptureError
 
 _QUANTISING = ("torch.ao.nn", "torch.nn.quantized", "torch.ao.quantization", "bitsandbytes", "torchao", "auto_gptq")
 _MOST_NAMES = 3
+# What the configurations of transformers call the way in which experts are computed.
+_OF_EXPERTS = "_experts_implementation"
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -173,8 +175,38 @@ def recordable() -> Iterator[None]:
         kind.__enter__, kind.__exit__ = own
 
 
-def eagerly() -> AbstractContextManager[Any]:
-    """Let functions and modules inside of the model that are compiled by torch.compile run as they were written."""
+@contextmanager
+def eagerly(model: nn.Module) -> Iterator[None]:
+    """Let what is compiled inside of a model run as it was written, and the experts of transformers one by one."""
+    configurations = _with_fused_experts(model)
+    chosen = [getattr(one, _OF_EXPERTS) for one in configurations]
+    try:
+        for one in configurations:
+            setattr(one, _OF_EXPERTS, "eager")
+        with _uncompiled():
+            yield
+    finally:
+        for one, before in zip(configurations, chosen, strict=True):
+            setattr(one, _OF_EXPERTS, before)
+
+
+def notes_on_experts(model: nn.Module) -> tuple[str, ...]:
+    """Return the sentence that says how experts are run which would be computed by one fused product."""
+    chosen = sorted({str(getattr(one, _OF_EXPERTS)) for one in _with_fused_experts(model)})
+    return tuple(
+        f'its experts, which `experts_implementation="{one}"` computes together, were run one by one, as "eager" does'
+        for one in chosen
+    )
+
+
+def _with_fused_experts(model: nn.Module) -> list[Any]:
+    """Return the configurations of a model by which transformers computes all experts in one product."""
+    kept = [vars(module).get("config") for module in model.modules() if "is_concatenated" in vars(module)]
+    found = {id(one): one for one in kept if getattr(one, _OF_EXPERTS, None) not in (None, "eager")}
+    return [one for one in found.values() if type(one).__module__.startswith("transformers.")]
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
     # Nothing is compiled where the compiler was not imported, and importing it takes seconds.
     if "torch._dynamo" not in sys.modules:
         return nullcontext()

@@ -37,9 +37,10 @@ _MOST_CLASSES = 1 << 10
 _KINDS = (("a row for each class", False), ("a column for each class", True))
 
 
-def is_of_hidden_states(found: Taken) -> bool:
-    """Return whether a loss takes hidden states and a matrix, from which it makes the logits."""
-    return _hidden_and_matrix(found) is not None
+def hidden_states_in(found: Taken) -> str | None:
+    """Return the parameter that is hidden states, where a loss makes the logits of them and a matrix; else None."""
+    names = _hidden_and_matrix(found)
+    return None if names is None else names[0]
 
 
 def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:

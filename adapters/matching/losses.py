@@ -83,8 +83,8 @@ class EachToken(Around):
 def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a loss: of logits or log-probabilities; of what has no targets, that it is a log-softmax."""
     roles = {role: name for name, role in found.roles.items()}
-    if "targets" not in found.missing and linear_losses.is_of_hidden_states(found):
-        yield from linear_losses.forms(form, found, framework)
+    if "targets" not in found.missing:
+        yield from _of_hidden_states(form, found, framework)
     if "logits" in found.missing and "targets" not in found.missing:
         return
     if "targets" in found.missing:
@@ -92,7 +92,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
             yield replace(form, features=(), after=_loss_of, words=("its result picked at the targets",))
             yield replace(form, features=(), after=_less_target, words=("its result less the logit of the target",))
         return
-    form = _without_large_squares(_with_all_counted(form, found), roles)
+    form = _without_large_squares(_with_all_counted(form, found), roles.get("logits"))
     logits = roles.get("logits", "")
     if folded(logits) in _LOG_PROBABILITIES:
         plain = form.sources[logits]
@@ -105,23 +105,28 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
 
 def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a loss of next tokens."""
-    if linear_losses.is_of_hidden_states(found):
-        yield from linear_losses.forms(form, found, framework)
+    yield from _of_hidden_states(form, found, framework)
     if "logits" in found.missing:
         return
-    yield _without_large_squares(form, {role: name for name, role in found.roles.items()})
+    yield _without_large_squares(form, next(name for name, role in found.roles.items() if role == "logits"))
 
 
-def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
+def _of_hidden_states(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    hidden = linear_losses.hidden_states_in(found)
+    for one in linear_losses.forms(form, found, framework):
+        yield _without_large_squares(one, hidden)
+
+
+def _without_large_squares(form: Form, logits: str | None) -> Form:
     """Return the form of a loss that adds squares of its normalisers, of which it is asked for none.
 
     Zero times a square that overflows is no number, so that rows whose squares would are given less their largest
     logit, which no loss depends on.
     """
     shares = [name for name in form.sources if folded(name) in Z_LOSSES]
-    if not shares or "logits" not in roles:
+    if not shares or logits is None:
         return form
-    plain = form.sources[roles["logits"]]
+    plain = form.sources[logits]
 
     def moderate(arguments: Arguments) -> Any:
         array = plain(arguments)
@@ -129,7 +134,7 @@ def _without_large_squares(form: Form, roles: dict[str, str]) -> Form:
         return array - chosen((high > _SQUARED) | (low < -_SQUARED), 1.0, 0.0, array) * high
 
     words = (*form.words, *(f"`{name}` is 0" for name in shares))
-    return replace(form, sources={**form.sources, roles["logits"]: moderate}, words=words)
+    return replace(form, sources={**form.sources, logits: moderate}, words=words)
 
 
 def _loss_of(log_probabilities: Any, arguments: Arguments) -> Any:

@@ -1,4 +1,4 @@
-"""Weights of queries, keys and values that are one array, one after the other along the axis of their outputs."""
+"""Weights of queries, keys and values, or of gate and up, that are one array, along the axis of their outputs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "b_qkv": ("b_q", "b_k", "b_v"),
         "w_kv": ("w_k", "w_v"),
         "b_kv": ("b_k", "b_v"),
+        "w_gate_up": ("w_gate", "w_up"),
     }
 )
 """The weights that stand in one array, by what it is called here."""
@@ -29,18 +30,26 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "b_qkv": "bqkv qkvb qkvbias inprojbias inprojb inbias cattnb cattnbias attnb",
         "w_kv": "wkv kvw kvweight kvproj",
         "b_kv": "bkv kvb kvbias",
+        "w_gate_up": "wgateup gateup gateupproj gateupweight gateupw gateupprojweight wgateupproj wgu w13 wgateandup "
+        "wupgate upgate upgateproj w31",
     }
 )
 """How people call such an array, without underscores and in small letters."""
+
+OF_OPERATION: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"multi_head_attention": ("w_qkv", "b_qkv", "w_kv", "b_kv"), "gated_feed_forward": ("w_gate_up",)}
+)
+"""The arrays that an operation may have."""
 
 BY_PART, BY_HEAD, BY_NUMBER = "parts, heads, numbers", "heads, parts, numbers", "heads, numbers, parts"
 """The orders in which the columns of such an array stand; the first is the commonest."""
 _MATRICES = ("w_qkv", "w_kv")
 
 
-def packed_among(takings: Sequence[Taking]) -> dict[str, str]:
-    """Return which parameter of a function is which of such arrays, as each is at most once."""
-    found = {one.name: array for array, names in NAMES.items() for one in takings if folded(one.name) in names.split()}
+def packed_among(takings: Sequence[Taking], operation: str) -> dict[str, str]:
+    """Return which parameter of a function is which of such arrays of an operation, as each is at most once."""
+    names = {array: NAMES[array].split() for array in OF_OPERATION.get(operation, ())}
+    found = {one.name: array for array, its in names.items() for one in takings if folded(one.name) in its}
     return found if len(set(found.values())) == len(found) else {}
 
 
@@ -49,13 +58,14 @@ class Packed:
     """What gives such an array of the weights of an operation; zeros for biases that they lack, where it is `needed`.
 
     `keys_rolled` has the rows of the matrix of keys in another order, as its vectors have their numbers. `order` is
-    that of parts, heads and the numbers of a head.
+    that of parts, heads and the numbers of a head. `is_reversed` has the up matrix before the gate, as a name may say.
     """
 
     array: str
     needed: bool
     keys_rolled: bool = False
     order: str = BY_PART
+    is_reversed: bool = False
 
     def __call__(self, arguments: Arguments) -> Any:
         """Return the array of these arguments."""
@@ -65,12 +75,16 @@ class Packed:
         parts = [value_of(weights, part) for part in names]
         if self.keys_rolled and self.array in _MATRICES:
             parts[-2] = rolled(parts[-2], 0)
-        return _together(parts, int(arguments["num_heads"]), self.order)
+        parts = parts[::-1] if self.is_reversed else parts
+        return _together(parts, int(arguments.get("num_heads", 1)), self.order)
 
 
 def other_orders(sources: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the less common orders in which the arrays of a function may stand; none where it has no such array."""
-    return (BY_HEAD, BY_NUMBER) if any(isinstance(one, Packed) for one in sources.values()) else ()
+    arrays = {one.array for one in sources.values() if isinstance(one, Packed)}
+    if arrays == {"w_gate_up"}:
+        return (BY_NUMBER,)
+    return (BY_HEAD, BY_NUMBER) if arrays else ()
 
 
 def _together(parts: Sequence[Any], heads: int, order: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching import (
+    added_residuals,
     alibi,
     axes,
     by_length,
@@ -319,6 +320,10 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
         *special.exchanged(form, found),
     ]
     forms += _with_weights_otherwise(operation, form, found)
+    if summed := [*added_residuals.forms(form, found)]:
+        # One that leaves the residual out is right as a norm of the other.
+        yield from summed
+        return
     yield from special.with_held_parameters(form, found)
     for each in forms:
         for one in temperatures.forms(operation, each, found):

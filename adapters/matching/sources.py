@@ -109,7 +109,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     whole = _holder(takings, wanted)
     if whole:
         wanted = [one for one in wanted if not one.name.startswith("weights.")]
-    packed = packed_among(takings) if operation == "multi_head_attention" and not whole else {}
+    packed = packed_among(takings, operation) if not whole else {}
     in_packed = {f"weights.{part}" for array in packed.values() for part in PARTS[array]}
     wanted = [one for one in wanted if one.name not in in_packed]
     options = [one.name for one in takings if _is_of_options(record, one)][:1]
@@ -130,7 +130,9 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     if whole:
         sources[whole] = _of_whole(record, turned=False)
     for name, array in packed.items():
-        sources[name] = Packed(array, name in needed)
+        sources[name] = Packed(
+            array, name in needed, is_reversed=folded(name) in ("w31", "wupgate", "upgate", "upgateproj")
+        )
         roles[name] = f"weights.{array}"
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
@@ -184,7 +186,7 @@ def may_be_input(name: str) -> bool:
 def has_weights_apart(record: Operation, takings: Sequence[Taking]) -> bool:
     """Return whether several parameters of a function are called like one of the weights of an operation each."""
     members = [one for one in _wanted(record) if one.name.startswith("weights.")]
-    packed = packed_among(takings) if record.name == "multi_head_attention" else {}
+    packed = packed_among(takings, record.name)
     apart = [one for one in takings if one.name in packed or any(is_called(one.name, member) for member in members)]
     return bool(members) and len(apart) > 1
 

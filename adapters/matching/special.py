@@ -38,6 +38,8 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
 _QUERIES, _KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
 
+# What the frequencies are called that a rotation is given.
+_RATES = ("invfreq", "invfreqs", "inversefreq", "inversefreqs", "inversefrequencies", "frequencies", "thetas")
 # A name that a function gives its table of complex numbers.
 _COMPLEX = ("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal")
 
@@ -228,7 +230,7 @@ def without_unread_places(found: Taken, function: Callable[..., Any]) -> Taken:
 
 def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
     """Yield the forms of a rotation: by positions, by tables of cosines and sines, or by the place of each row."""
-    form = _with_keys(form)
+    form = _with_rates(_with_keys(form), framework)
     cos, sin, table = _named_tables(form)
     if cos is not None and sin is not None:
         places = named_places(found)
@@ -384,6 +386,27 @@ def _with_keys(form: Form) -> Form:
         return form
     turned = form.sources[query]
     return replace(form, sources={**form.sources, key: lambda arguments: -2.0 * turned(arguments)}, turns_both=True)
+
+
+def _with_rates(form: Form, framework: ArrayFramework) -> Form:
+    """Return the form in which a rotation is given its frequencies, of the base of the call, if it takes them."""
+    names = _folded(form.sources)
+    name = next((names[one] for one in _RATES if one in names), None)
+    if name is None:
+        return form
+
+    def rates(arguments: Arguments) -> Any:
+        width = shape_of(arguments["x"])[-1]
+        powers = np.arange(0, width, 2) / width
+        return framework.from_numpy(float(arguments.get("base", 10000.0)) ** -powers, "float32")
+
+    features = tuple(dict.fromkeys((*form.features, "base")))
+    return replace(
+        form,
+        sources={**form.sources, name: rates},
+        features=features,
+        words=(*form.words, f"`{name}`: the frequencies (D/2,)"),
+    )
 
 
 def _with_axes(table: np.ndarray, axes: int) -> np.ndarray:

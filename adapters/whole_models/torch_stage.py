@@ -85,7 +85,7 @@ class TorchStage(Stage):
 
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the module returns."""
-        with eagerly(), torch.set_grad_enabled(self._recording):
+        with eagerly(self.model), torch.set_grad_enabled(self._recording):
             return self.model(*positional, **keywords)
 
     @contextmanager

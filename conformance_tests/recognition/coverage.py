@@ -139,7 +139,16 @@ def _of_mixture(model: ModelReading, mixture: Mixture) -> set[int]:
     if mixture.scheme or mixture.mistake is not None:
         known.update(_behind(model, mixture.summed))
         known.update(model.flow.between(mixture.router.output, mixture.summed))
+        known.update(_deciding(model, mixture))
     return known
+
+
+def _deciding(model: ModelReading, mixture: Mixture) -> set[int]:
+    """Return the steps that only decide in the code which experts are run: nothing that is returned is made of them."""
+    returned = {one for output in model.trace.outputs for one in model.flow.ancestors(output)}
+    chosen = model.flow.descendants(mixture.router.output, stop=lambda one: one == mixture.summed)
+    made = (model.flow.maker(one) for one in chosen if one not in returned)
+    return {one for one in made if one is not None}
 
 
 def _read_as(model: ModelReading, expression: Expression) -> set[int]:

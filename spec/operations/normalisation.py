@@ -28,7 +28,10 @@ LAYER_NORM = Operation(
     source="Ba, Kiros & Hinton 2016, section 3 (eps is an implementation's addition)",
     conventions=("layer_norm_eps",),
     place=14,
-    also_called="layernorm ln layernormalization layernormalisation normlayer",
+    also_called=(
+        "layernorm ln layernormalization layernormalisation normlayer addlayernorm addandlayernorm layernormresidual "
+        "residuallayernorm"
+    ),
 )
 
 RMS_NORM = Operation(
@@ -54,7 +57,10 @@ RMS_NORM = Operation(
     source="Zhang & Sennrich 2019, section 4 (eps is an implementation's addition)",
     conventions=("rms_norm_gain",),
     place=17,
-    also_called="rmsnorm rms t5layernorm rmsnormalization rmslayernorm rootmeansquarenorm rmsnormalize rmsn",
+    also_called=(
+        "rmsnorm rms t5layernorm rmsnormalization rmslayernorm rootmeansquarenorm rmsnormalize rmsn addrmsnorm "
+        "rmsnormresidual residualrmsnorm rmsnormadd"
+    ),
 )
 
 OPERATIONS = (LAYER_NORM, RMS_NORM)

@@ -207,3 +207,68 @@ def merge_states(outs, lses):
     assert "two parts without keys give NaN" in found.notices[0]
     assert check(found, tier="quick").exit_status == 0
     assert check(loaded(text.format(divisor="len(outs)")), tier="quick").exit_status == 1
+
+
+def test_gate_and_up_in_one_matrix(loaded: Callable[..., Any]) -> None:
+    text = """
+import torch
+from torch.nn import functional
+
+def swiglu_fused(x, {name}, w_down):
+    first, second = functional.linear(x, {name}).chunk(2, dim=-1)
+    return functional.linear(functional.silu({gate}) * {up}, w_down)
+"""
+    right = loaded(text.format(name="w_gate_up", gate="first", up="second"))
+    assert right.taken_as == {"swiglu_fused": "gated_feed_forward"}
+    assert check(right, tier="quick").exit_status == 0
+    assert check(loaded(text.format(name="w_gate_up", gate="second", up="first")), tier="quick").exit_status == 1
+    assert check(loaded(text.format(name="w_up_gate", gate="second", up="first")), tier="quick").exit_status == 0
+
+
+def test_a_norm_that_adds_the_residual_first(loaded: Callable[..., Any]) -> None:
+    text = """
+import torch
+
+def add_rms_norm(x, residual, weight, eps=1e-6):
+    h = {summed}
+    return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + eps) * weight, h
+"""
+    right = loaded(text.format(summed="x + residual"))
+    assert "of `x` + `residual`" in right.notices[0]
+    assert check(right, tier="quick").exit_status == 0
+    assert check(loaded(text.format(summed="x")), tier="quick").exit_status == 1
+
+
+@pytest.mark.parametrize(("z_loss", "status"), [("z_coef * lse**2", 0), ("lse - z_coef * lse**2", 1)])
+def test_a_loss_of_hidden_states_and_of_next_tokens(loaded: Callable[..., Any], z_loss: str, status: int) -> None:
+    text = """
+import torch
+
+def chunked_lm_loss(hidden, lm_head, labels, ignore_index=-100, z_coef=0.0):
+    logits, targets = hidden[:, :-1] @ lm_head.T, labels[:, 1:]
+    lse, kept = logits.logsumexp(-1), targets != ignore_index
+    picked = logits.gather(-1, targets.clamp(min=0)[..., None])[..., 0]
+    return torch.where(kept, lse - picked + {z_loss}, 0.0).sum() / kept.sum().clamp(min=1)
+"""
+    found = loaded(text.format(z_loss=z_loss))
+    assert found.taken_as == {"chunked_lm_loss": "next_token_loss"}
+    assert check(found, tier="quick").exit_status == status
+
+
+@pytest.mark.parametrize(("paired", "status"), [("[-second, first]", 0), ("[second, -first]", 1)])
+def test_a_rotation_that_is_given_its_frequencies(loaded: Callable[..., Any], paired: str, status: int) -> None:
+    text = """
+import torch
+
+def half_turned(x):
+    first, second = x.chunk(2, -1)
+    return torch.cat({paired}, -1)
+
+def apply_rope(q, k, position_ids, inv_freq):
+    angles = position_ids[..., None].double() * inv_freq.double()
+    cos, sin = (torch.cat([one, one], -1).to(q.dtype)[..., None, :, :] for one in (angles.cos(), angles.sin()))
+    return q * cos + half_turned(q) * sin, k * cos + half_turned(k) * sin
+"""
+    found = loaded(text.format(paired=paired))
+    assert "`inv_freq`: the frequencies (D/2,)" in " ".join(found.notices)
+    assert check(found, tier="quick").exit_status == status

@@ -63,7 +63,7 @@ _WAYS_TO_ATTEND = frozenset(
     local window windowed sliding folded chunked chunk blockwise blocked tiled dense full self varlen padded lengths
     flash fwd forward my simple naive batched causal masked heads head multi reference ref torch jax np numpy
     with using padding mask bias lens online streaming split softmax exact vanilla plain qkv kv qkvpacked kvpacked
-    packed func
+    packed func cross self
     """.split()  # noqa: SIM905
 )
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})

@@ -26,6 +26,7 @@ _VALUES = ("v", "value", "values")
 _OPTIONS = ("lnparam", "lnparams", "normparam", "normparams", "layernormparam")
 _PADDING = (
     *("keypadding", "keypaddingmask", "srckeypaddingmask", "memorykeypaddingmask", "padding", "paddingmask"),
+    *("memmask", "memorymask", "contextmask", "encodermask", "encoderpaddingmask", "encoderattentionmask"),
     *("padmask", "kvmask", "keymask", "kvpaddingmask", "attentionmask", "ispadding", "ispad", "validkeys", "keyvalid"),
 )
 """A mask of keys for each sample, which is the mask of an attention that has no other."""

@@ -201,7 +201,7 @@ SHARES_KEPT = PLAIN_ADAM.replace("self.t, self.m, self.v = 0", "self.p2, self.t,
     "        self.t += 1\n", "        self.t += 1\n        self.p2 *= self.beta2\n"
 )
 SHARES_KEPT = SHARES_KEPT.replace("self.beta2**self.t)", "self.p2)")
-OWN_WARMUP = CONSTANTS.replace("max_lr * it / warmup_steps", "max_lr * (it + 1) / warmup_steps")
+OWN_WARMUP = CONSTANTS.replace("max_lr * it / warmup_steps", "max_lr * (it / warmup_steps) ** 2")
 
 
 @pytest.mark.parametrize("text", [EPS_BEFORE, SHARES_KEPT, OWN_WARMUP], ids=["eps before", "kept shares", "warm-up"])

@@ -24,7 +24,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 # Such an array is often called by a plain name, where the source takes three parts of it.
 _PLAIN = ("inp", "x", "inputs", "input", "h", "hidden", "projected", "proj")
-_THREE_PARTS = re.compile(r"split\([^()]*\b3\b|chunk\([^()]*\b3\b|(//|\*|,|/) *3\b|\b3 *\*")
+_THREE_PARTS = re.compile(r"(split|chunk|reshape|view|unflatten|rearrange)\([^()]*\b3\b|(//|\*|/) *3\b|\b3 *\*")
 _MERGED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         "outs outputs outlist partialouts partialoutputs partouts os attnouts chunkouts".split(),  # noqa: SIM905

@@ -41,6 +41,8 @@ def interrupted(folder: Path, *arguments: str) -> tuple[int, str, str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # What a shell runs in the background ignores interrupts, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     until = time.monotonic() + 120
     while not (folder / "begun").exists():

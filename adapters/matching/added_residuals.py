@@ -20,7 +20,7 @@ _NAMES = ("residual", "res", "resid", "skip", "residualin", "xresidual")
 def forms(form: Form, found: Taken) -> Iterator[Form]:
     """Yield the form of a norm whose input is the sum of two, so that one that leaves out either gives another result.
 
-    Numbers beside zeros are added without rounding, and what is not finite stays as it is.
+    A number plus zero is not rounded, and what is not finite stays as it is.
     """
     free = [name for name in found.needed if name not in found.roles or found.roles[name] not in ("x", "eps")]
     residual = next((name for name in free if folded(name) in _NAMES), None)

@@ -41,6 +41,9 @@ OF_OPERATION: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The arrays that an operation may have."""
 
+UP_FIRST = ("w31", "wupgate", "upgate", "upgateproj")
+"""The names that say that the up matrix stands before the gate."""
+
 BY_PART, BY_HEAD, BY_NUMBER = "parts, heads, numbers", "heads, parts, numbers", "heads, numbers, parts"
 """The orders in which the columns of such an array stand; the first is the commonest."""
 _MATRICES = ("w_qkv", "w_kv")

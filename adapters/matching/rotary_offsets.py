@@ -23,7 +23,7 @@ _SHIFT = 3
 
 @dataclass(frozen=True)
 class FromOffset(Around):
-    """A layout of a rotation that is told the first position, where the positions of its rows follow each other."""
+    """A layout of a rotation that takes the first position, where the positions of its rows follow each other."""
 
     for_each_sample: ClassVar[bool] = True
     framework: ArrayFramework
@@ -39,7 +39,7 @@ class FromOffset(Around):
 
 
 def with_offset(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
-    """Return the form of a rotation that is told the position of its first row, where it answers to that."""
+    """Return the form of a rotation that is given the position of its first row, where it takes that."""
     name = offset_in(found)
     if form.operation != OPERATION or name is None or special.named_places(found) is not None:
         return form
@@ -61,7 +61,7 @@ def _from_offset(layout: Layout, framework: ArrayFramework) -> Layout:
 
 
 def _of_more_rows(table: Source, framework: ArrayFramework) -> Source:
-    """Return the source of a table that begins at position 0 where the function is told where its rows begin."""
+    """Return the source of a table that begins at position 0 where the function takes the position of its first row."""
 
     def source(arguments: Arguments) -> Any:
         if _FIRST not in arguments:

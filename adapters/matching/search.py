@@ -115,7 +115,7 @@ def form_of(
     found = taken(operation, takings, by_order=named, unread=_unread_masks(function, takings))
     if operation == "rotary_embedding":
         found = special.without_unread_places(found, function)
-    if operation in (*ATTENTION, together.MERGING):
+    if operation in (*ATTENTION, merged.OPERATION):
         by_name = taken(operation, takings, by_order=False, unread=_unread_masks(function, takings))
         found = together.with_packed(operation, by_name, source_of(function) or "") or found
     # A probe has a few dozen numbers: on a busy machine a second thread takes a hundred times as long as the work.

@@ -12,7 +12,7 @@ from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import LENGTHS, NEUTRAL, REPEATS, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
-from veriformer.adapters.matching.packed import PARTS, Packed, packed_among
+from veriformer.adapters.matching.packed import PARTS, UP_FIRST, Packed, packed_among
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
 
 LAST_AXIS = ("dim", "axis", "axes")
@@ -34,8 +34,8 @@ NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
 _NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
-# What the frequencies of a rotation are powers of where a call does not say.
-_BASE = 10000.0
+BASE = 10000.0
+"""What the frequencies of a rotation are powers of where a call does not say."""
 _OWNERS = ("module", "self", "layer", "attn", "attention")
 _MEMBERS: Mapping[str, str] = {
     "w_1": "w1 fc1 fc1w win win1 weight1 k1 wfc1 fc1weight cfcw cfcweight cfckernel wup upw",
@@ -131,9 +131,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     if whole:
         sources[whole] = _of_whole(record, turned=False)
     for name, array in packed.items():
-        sources[name] = Packed(
-            array, name in needed, is_reversed=folded(name) in ("w31", "wupgate", "upgate", "upgateproj")
-        )
+        sources[name] = Packed(array, name in needed, is_reversed=folded(name) in UP_FIRST)
         roles[name] = f"weights.{array}"
     if operation == "multi_head_attention":
         sources |= _apart(takings, roles, sources)
@@ -291,7 +289,7 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "rotary_dim" and not one.has_default:
         return lambda arguments: arguments.get("rotary_dim") or shape_of(arguments["x"])[-1]
     if name == "base" and not one.has_default:
-        return lambda arguments: arguments.get("base", _BASE)
+        return lambda arguments: arguments.get("base", BASE)
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)

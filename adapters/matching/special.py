@@ -17,7 +17,7 @@ from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument, is_near
-from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.sources import BASE, Taken
 from veriformer.adapters.matching.texts import reads, says_result_hides
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
@@ -398,7 +398,7 @@ def _with_rates(form: Form, framework: ArrayFramework) -> Form:
     def rates(arguments: Arguments) -> Any:
         width = shape_of(arguments["x"])[-1]
         powers = np.arange(0, width, 2) / width
-        return framework.from_numpy(float(arguments.get("base", 10000.0)) ** -powers, "float32")
+        return framework.from_numpy(float(arguments.get("base", BASE)) ** -powers, "float32")
 
     features = tuple(dict.fromkeys((*form.features, "base")))
     return replace(
@@ -420,7 +420,7 @@ def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayF
     def of(arguments: Arguments) -> Any:
         width = shape_of(arguments["x"])[-1]
         positions = framework.to_numpy(arguments["positions"]).astype(np.float64)
-        rates = float(arguments.get("base", 10000.0)) ** (-np.arange(0, width, 2) / width)
+        rates = float(arguments.get("base", BASE)) ** (-np.arange(0, width, 2) / width)
         angles = positions[..., None] * rates
         if kind == "joined":
             angles = np.concatenate([angles, angles], axis=-1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
+from veriformer.adapters.matching.merged import OPERATION as MERGING
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import joined, reshaped, shape_of
 from veriformer.adapters.matching.sources import Taken
@@ -35,7 +36,6 @@ _MERGED: Mapping[str, tuple[str, ...]] = {
         ("lse_a", "lse_b"),
     ),
 }
-MERGING = "merge_attention"
 Making = Callable[[Sequence[Any], Arguments], Any]
 
 

@@ -144,9 +144,11 @@ def traced(model: Any, inputs: planting.Inputs, seed: int) -> Trace:
 
         return capture_in_jax(model, arguments, keywords, seed=seed)
     from veriformer.adapters.capture.torch import capture as capture_in_torch
+    from veriformer.adapters.capture.torch_models import eagerly
 
     tensors = {name: torch.as_tensor(array) for name, array in keywords.items()}
-    return capture_in_torch(model, tuple(map(torch.as_tensor, arguments)), tensors, seed=seed)
+    with eagerly(model):
+        return capture_in_torch(model, tuple(map(torch.as_tensor, arguments)), tensors, seed=seed)
 
 
 def outcome(fault: planting.Fault, seed: int) -> Outcome:

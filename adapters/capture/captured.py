@@ -219,7 +219,7 @@ def _runner(found: Model, seed: int | None, *, one_sample: bool = False) -> _Run
     by = framework_that_runs(found)
     if by == "onnx":
         return _onnx_runner(found, seed)
-    guess = partial(_guesses, seed=seed, one_sample=one_sample)
+    guess = partial(_guesses, seed=seed, one_sample=one_sample, padding=found.padding)
     if by == "torch":
         return _torch_runner(found, seed, guess)
     if by == "numpy":
@@ -344,10 +344,12 @@ def _guesses(
     *,
     seed: int | None,
     one_sample: bool,
+    padding: int | None,
 ) -> Iterator[Candidate]:
     sizes = sizes_for({**shapes, **others})
     batches = [1] if one_sample else list(dict.fromkeys([sizes.batch, min(sizes.batch, _FEW)]))
     of_batches = (
-        candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=batch), others) for batch in batches
+        candidates(shapes, called, first_input, seed or 0, replace(sizes, batch=batch), others, padding)
+        for batch in batches
     )
     return chain.from_iterable(of_batches)

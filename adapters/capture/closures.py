@@ -19,8 +19,9 @@ def pair_of_closure(found: Any) -> tuple[Callable[..., Any], dict[str, Any]] | N
     """Return a function of what another one carries with it and of its inputs, and what it carries; None if nothing.
 
     Functions in a closure carry their own, which are among them. What is carried is one object for all calls, so that
-    what a model keeps between them stays in it.
+    what a model keeps between them stays in it. What a compiled function carries is that of the function in it.
     """
+    found = found if isinstance(found, _FUNCTIONS) else inspect.unwrap(found)
     carried = dict(_carried(found, "", {id(found)}))
     if not carried:
         return None

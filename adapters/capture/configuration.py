@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 Plain = bool | int | float | str
@@ -32,7 +32,7 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
     which the model's code reads, if there is one. Reading a configuration may run code of the user's, and whatever that
     raises is nothing that is stated.
     """
-    parts = [part for one in stating for part in _parts(one)]
+    parts = [part for one in stating for part in parts_of(one)]
     own = _settings_alike(parts)
     own |= {name: value for one in stating for name, value in _members(one).items() if _is_plain(value)}
     kept = [pair for one in stating for pair in _holders(one)]
@@ -45,7 +45,7 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
     return own
 
 
-def _parts(found: object) -> list[object]:
+def parts_of(found: object) -> list[object]:
     """Return the modules that a module of torch consists of, without itself."""
     modules = getattr(found, "modules", None)
     if type(found).__module__ == "builtins" or not inspect.ismethod(modules):
@@ -80,10 +80,19 @@ def _read_by(home: ModuleType) -> list[tuple[str, Any]]:
     """
     records = [(name, held) for name, held in vars(home).items() if not isinstance(held, type) and _is_a_record(held)]
     functions = [one for found in vars(home).values() for one in _functions_of(found, home)]
-    read = {name for one in functions for name in one.__code__.co_names if one.__code__.co_argcount}
+    codes = [code for one in functions for code in _codes_in(one.__code__)]
+    read = {name for code in codes for name in code.co_names if code.co_argcount}
     by_default = [value for one in functions for value in one.__defaults__ or ()]
     used = [pair for pair in records if pair[0] in read or any(pair[1] is value for value in by_default)]
     return used if len(records) == 1 else []
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function, and that of the functions in it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes_in(inner)
 
 
 def _functions_of(found: Any, home: ModuleType) -> list[FunctionType]:

@@ -31,6 +31,8 @@ Shape = tuple[int, ...]
 _BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
 # Buckets of T5 for both directions differ from those for one from a distance of 9 on, with their usual number.
 _OTHER_LENGTHS = (13, 17, 11, *_SHORT_LENGTHS)
+# So many tokens at the end are padding, where a model says which token that is.
+_PADDED = 2
 _MOST_LISTED = 6
 _MOST_ADJUSTED = 24
 
@@ -190,20 +192,25 @@ def candidates(
     seed: int = 0,
     sizes: Sizes | None = None,
     others: Mapping[str, Shape] | None = None,
+    padding: int | None = None,
 ) -> Iterator[Candidate]:
     """Yield inputs to try, the most likely first.
 
     `shapes` are those of the parameters, by path and in order, and `others` those of other arrays of the model.
     `called` has the signature, whose inputs begin with the argument at `first_input`. Tried are tokens, two sequences
     of tokens, floats of the model's width, images, and what each argument is called; what the first argument is called,
-    or a convolution in front, puts floats or images first.
+    or a convolution in front, puts floats or images first. Where no argument says what is padding, the last sequence of
+    tokens ends with the token `padding`, which the model may hide by itself.
     """
     signature = arguments_of(called)[first_input:]
-    filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes())
     rows = vocabulary(shapes)
+    is_told = any(_HIDING.search(one.name) for one in signature)
+    hidden = None if padding is None or padding >= rows or is_told else padding
+    filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes(), hidden)
     # Made one by one, since each may be large.
     tokens = _token_candidates(filled, rows)
-    floats = _float_candidates(filled, list(shapes.values()), rows)
+    # A model without parameters may have a table that tells its width.
+    floats = _float_candidates(filled, list((shapes or others or {}).values()), rows)
     arrays = [*shapes.values(), *(others or {}).values()]
     images = _image_candidates(filled, arrays)
     named = _named_candidates(filled, rows, shapes, arrays)
@@ -258,11 +265,15 @@ def filled_by_name(name: str, shape: Shape, dtype: np.dtype[Any], rows: int, gen
 
 @dataclass(frozen=True)
 class Filled:
-    """A signature whose arguments other than the first ones are known by their names."""
+    """A signature whose arguments other than the first ones are known by their names.
+
+    The last sequence of tokens ends with the token `padding`, if there is one.
+    """
 
     arguments: Sequence[inspect.Parameter]
     generator: np.random.Generator
     sizes: Sizes
+    padding: int | None = None
 
     def with_arrays(self, description: str, *arrays: Array, masks: bool | Array = False) -> Candidate | None:
         """Return a candidate with the arrays as inputs; None where the signature has another number of them.
@@ -313,7 +324,10 @@ class Filled:
 
     def tokens(self, rows: int, *shape: int) -> Array:
         """Return random tokens below `rows`."""
-        return random_tokens(self.generator, rows, shape)
+        tokens = random_tokens(self.generator, rows, shape)
+        if self.padding is not None and shape[-1] > _PADDED:
+            tokens[-1, -_PADDED:] = self.padding
+        return tokens
 
     def _is_known(self, argument: inspect.Parameter) -> bool:
         """Return whether an argument is known by its name and no input."""
@@ -371,23 +385,22 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
     other = filled.tokens(rows, batch, other_length)
     names = [argument.name for argument in filled.arguments]
     shapes = f"({batch}, {length}) and ({batch}, {other_length})"
-    described = f"tokens ({batch}, {length}) below {rows}"
+    below = f"below {rows}" if filled.padding is None else f"below {rows}, {_PADDED} of them padding ({filled.padding})"
+    described = f"tokens ({batch}, {length}) {below}"
     possible = [
         filled.with_arrays(described, one),
-        filled.with_arrays(f"tokens {shapes} below {rows}", one, other),
+        filled.with_arrays(f"tokens {shapes} {below}", one, other),
         # Sequences first, as torch.nn.Transformer has it.
-        filled.with_arrays(f"tokens ({length}, {batch}) and ({other_length}, {batch}) below {rows}", one.T, other.T),
+        filled.with_arrays(f"tokens ({length}, {batch}) and ({other_length}, {batch}) {below}", one.T, other.T),
         # A second input may be the number of a segment, a style, or a sample.
-        filled.with_arrays(f"tokens ({batch}, {length}) below {rows} and zeros of that shape", one, np.zeros_like(one)),
-        filled.with_arrays(
-            f"tokens ({batch}, {length}) below {rows} and zeros ({batch},)", one, np.zeros_like(one[:, 0])
-        ),
-        filled.with_arrays(f"tokens ({length},) below {rows}", one[0]),
+        filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros of that shape", one, np.zeros_like(one)),
+        filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros ({batch},)", one, np.zeros_like(one[:, 0])),
+        filled.with_arrays(f"tokens ({length},) {below}", one[0]),
     ]
     if any("mask" in argument.name and argument.default is argument.empty for argument in filled.arguments):
         possible += [
-            filled.with_arrays(f"tokens ({batch}, {length}) below {rows} with masks", one, masks=True),
-            filled.with_arrays(f"tokens {shapes} below {rows} with masks", one, other, masks=True),
+            filled.with_arrays(f"tokens ({batch}, {length}) {below} with masks", one, masks=True),
+            filled.with_arrays(f"tokens {shapes} {below} with masks", one, other, masks=True),
             # Of the keys, as tokenisers give them: numbers, or truth values.
             *(
                 filled.with_arrays(f"{described} with a mask of that shape", one, masks=mask)
@@ -396,7 +409,7 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
         ]
     if "decoder_input_ids" in names and "input_ids" in names:
         keywords = {"input_ids": one, "decoder_input_ids": other}
-        possible.insert(1, Candidate(f"input_ids and decoder_input_ids {shapes} below {rows}", (), keywords))
+        possible.insert(1, Candidate(f"input_ids and decoder_input_ids {shapes} {below}", (), keywords))
     yield from (candidate for candidate in possible if candidate is not None)
 
 

@@ -26,6 +26,7 @@ from veriformer.adapters.capture.initialised import with_its_parameters
 from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object, pair_of
 from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
+from veriformer.adapters.capture.padding import stated_padding
 from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
 from veriformer.adapters.capture.torch_objects import is_torch_object, module_of
@@ -60,7 +61,8 @@ class Model:
 
     `found` is a module of its framework, a pair (function, parameters), or an ONNX model or the path of its file.
     `inputs` is what stands beside the model in its file: a function, arrays, or None. `imports` lets it import from its
-    own folder. `notes` are sentences about how it was built. `configuration` is what it says of itself.
+    own folder. `notes` are sentences about how it was built. `configuration` is what it says of itself, and `padding`
+    the token that it says is padding.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Model:
     imports: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
     notes: tuple[str, ...] = ()
     configuration: Mapping[str, Plain] = field(default_factory=dict)
+    padding: int | None = None
 
 
 def load_model(source: str | object) -> Model:
@@ -152,7 +155,8 @@ def find_model(
         framework = framework_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
-    return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration)
+    padding = stated_padding(model, configuration, home)
+    return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration, padding)
 
 
 def framework_of(found: object) -> str | None:

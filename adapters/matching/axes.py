@@ -22,11 +22,20 @@ class OfFirstAxis(Around):
         """Return the result, with vectors along the last axis."""
 
         def turned(laid_out: Arguments) -> Any:
-            rank = len(shape_of(laid_out["x"]))
-            moved = transposed(laid_out["x"], (rank - 1, *range(rank - 1)))
-            return transposed(inner({**laid_out, "x": moved}), (*range(1, rank), 0))
+            return last_axis_again(inner({**laid_out, "x": last_axis_first(laid_out["x"])}))
 
         return self.layout.call(turned, arguments)
+
+
+def last_axis_first(array: Any) -> Any:
+    """Return an array whose last axis is the first one."""
+    rank = len(shape_of(array))
+    return transposed(array, (rank - 1, *range(rank - 1)))
+
+
+def last_axis_again(array: Any) -> Any:
+    """Return an array whose first axis is the last one."""
+    return transposed(array, (*range(1, len(shape_of(array))), 0))
 
 
 def with_its_axis(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:

@@ -17,11 +17,12 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching import saved
+from veriformer.adapters.matching.axes import OfFirstAxis
 from veriformer.adapters.matching.backward_calls import Call, call_of
 from veriformer.adapters.matching.backward_classes import gradient_beside
 from veriformer.adapters.matching.backward_pairs import Pair
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.gradients import Laid, layouts_of
+from veriformer.adapters.matching.gradients import Laid, along_first_axis, layouts_of
 from veriformer.adapters.matching.layouts import Arguments, refuse_lengths
 from veriformer.adapters.matching.names import is_called, parameters_of
 from veriformer.adapters.matching.probes import CONVENTIONS, EQUAL_LENGTHS, EQUAL_WIDTHS, SIZES, drawn_argument, is_near
@@ -131,6 +132,8 @@ def _forms(
     layouts = layouts_of(operation)
     if forward is not None:
         layouts.sort(key=lambda one: one.words != forward.form.layout.words)
+        if isinstance(forward.form.layout, OfFirstAxis):
+            layouts = list(map(along_first_axis, layouts))
     calls = [call]
     if any(saved.kept_called(operation, one) for one in call.sources):
         calls.append(call_of(pair, forward, arrays, flat=True) or call)

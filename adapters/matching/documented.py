@@ -29,7 +29,7 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
     found = {}
     for operation, function in functions.items():
         documented = inspect.getdoc(getattr(function, "function", function)) or ""
-        if operation in ATTENTION and _CAUSAL.search(documented):
+        if operation == "causal_mask" or (operation in ATTENTION and _CAUSAL.search(documented)):
             last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
             if last != first:
                 found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"

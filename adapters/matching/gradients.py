@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from veriformer.adapters.matching.axes import last_axis_again, last_axis_first
 from veriformer.adapters.matching.layouts import (
     Arguments,
     Changed,
@@ -45,6 +46,19 @@ def layouts_of(operation: str) -> list[Laid]:
     assert isinstance(rows, Changed)
     both = Changed(rows.words, rows.rank, ("x", _UPSTREAM), rows.into, rows.back)
     return [_as_it_is(whole.words), _laid(both, wanted), Laid("(E,), one vector", _by_vector(wanted))]
+
+
+def along_first_axis(laid: Laid) -> Laid:
+    """Return a layout in which vectors lie along the first axis, as the forward pass was asked for."""
+
+    def call(inner: Gradients, arguments: Arguments) -> list[Any]:
+        def turned(laid_out: Arguments) -> list[Any]:
+            moved = {name: last_axis_first(laid_out[name]) for name in ("x", _UPSTREAM)}
+            return [last_axis_again(one) for one in inner({**laid_out, **moved})]
+
+        return laid.call(turned, arguments)
+
+    return Laid(f"{laid.words}; along the first axis", call)
 
 
 def _as_it_is(words: str) -> Laid:

@@ -41,7 +41,7 @@ from veriformer.adapters.matching.names import (
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.returned_weights import form_of_weights
 from veriformer.adapters.matching.search import Found, form_of
-from veriformer.adapters.matching.sources import has_weights_apart
+from veriformer.adapters.matching.sources import has_weights_apart, taken
 from veriformer.adapters.matching.sublayers import sublayer_of
 from veriformer.adapters.matching.texts import repeats_key_heads, says_next_token
 from veriformer.spec.operations import OPERATIONS
@@ -422,4 +422,8 @@ def fits_as_written(function: Callable[..., Any], operation: str) -> bool:
     record = OPERATIONS[operation]
     if signatures.unaccepted_call(function, record):
         return False
-    return not signatures.misspelt_keywords(function, record) and not signatures.foreign_keywords(function, record)
+    if signatures.misspelt_keywords(function, record) or signatures.foreign_keywords(function, record):
+        return False
+    # A call by the interface leaves out what another name stands for, and its default need not be the interface's.
+    roles = taken(operation, parameters_of(function) or (), by_order=False).roles
+    return not any(role in record.features and name != role for name, role in roles.items())

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -33,6 +34,8 @@ _NEVER_RECORDED = (
     "operation, are judged: write its parts as those"
 )
 _TRIED_WIDTH = 6
+_FEW_ROWS = 3
+_FIRST = "the first axis is that of positions, (L, B, E)"
 _ZERO = "as it is built it returns zeros, since its gain begins at 0 and nothing is added to it"
 
 
@@ -255,19 +258,42 @@ def _roles(operation: str, weights: Mapping[str, Any], arrays: ArrayFramework) -
 def _positions(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
     """Return the class that adds a table of positions as a function of the table's length and width."""
     own = _Class(kind, arrays)
-
-    def positions(length: int, d_model: int) -> Any:
-        made = own.instance(d_model, length)
-        nothing = arrays.from_numpy(np.zeros((1, length, d_model)), "float32")
-        weights = {} if not own.is_linen else own.weights_of(made, nothing)
-        return own.call(made, weights, nothing)[0]
-
     made = own.instance(WIDTH)
-    nothing = arrays.from_numpy(np.zeros((1, 3, WIDTH)), "float32")
     if hasattr(made, "named_parameters") and list(made.named_parameters()):
         # What is learned is no table of sines.
         return None
-    return _named(positions, kind) if shape_of(own.call(made, {}, nothing)) == (1, 3, WIDTH) else None
+
+    def table(length: int, d_model: int, axis: int) -> Any:
+        its = own.instance(d_model, length)
+        nothing = arrays.from_numpy(np.zeros((1, length, d_model) if axis else (length, 1, d_model)), "float32")
+        weights = {} if not own.is_linen else own.weights_of(its, nothing)
+        found = own.call(its, weights, nothing)
+        if shape_of(found) != shape_of(nothing):
+            raise ValueError(f"{kind.__name__} returns another shape than it is given")
+        if arrays.to_numpy(nothing).any():
+            # The laws of models see it; a table would not show it.
+            raise ValueError(f"{kind.__name__} changes what it is given")
+        return found[0] if axis else found[:, 0]
+
+    first = _differs_along(partial(table, _FEW_ROWS, WIDTH), arrays)
+
+    def positions(length: int, d_model: int) -> Any:
+        return table(length, d_model, 0 if first else 1)
+
+    positions.said = (_FIRST,) if first else ()  # type: ignore[attr-defined]
+    return _named(positions, kind)
+
+
+def _differs_along(table: Callable[[int], Any], arrays: ArrayFramework) -> bool:
+    """Return whether the rows of a table differ along the first axis, and not along the second."""
+    second = arrays.to_numpy(table(1))
+    if (second != second[0]).any():
+        return False
+    try:
+        first = arrays.to_numpy(table(0))
+    except Exception:
+        return False
+    return bool((first != first[0]).any())
 
 
 def _of_one_array(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -35,8 +35,7 @@ class Pick:
         elif self.kind == "attribute":
             returned = getattr(returned, self.at)
         if self.axes is not None:
-            shape = shape_of(returned)
-            returned = reshaped(returned, shape[len(shape) - self.axes :])
+            returned = reshaped(returned, _of_few_axes(shape_of(returned), self.axes))
         return returned
 
     @property
@@ -49,6 +48,13 @@ class Pick:
             place = _ORDINALS[self.at] if self.at < len(_ORDINALS) else f"{self.at + 1}th"
             return f"the {place} of its results{others}"
         return f"its result {self.at!r}{others}"
+
+
+def _of_few_axes(shape: Sequence[int], axes: int) -> tuple[int, ...]:
+    """Return a shape without axes of size 1, the first ones, so that some number of axes is left."""
+    more = len(shape) - axes
+    single = [place for place, size in enumerate(shape) if size == 1][: max(more, 0)]
+    return tuple(size for place, size in enumerate(shape) if place not in single)
 
 
 def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False) -> Iterator[tuple[Pick, Any]]:

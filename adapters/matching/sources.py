@@ -30,6 +30,8 @@ _PADDING = (
     *("padmask", "kvmask", "keymask", "kvpaddingmask", "attentionmask", "ispadding", "ispad", "validkeys", "keyvalid"),
 )
 """A mask of keys for each sample, which is the mask of an attention that has no other."""
+QUERIES, KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
+"""What a rotation of both calls the queries and the keys."""
 NO_WINDOW = 1 << 20
 """A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
@@ -114,9 +116,8 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     in_packed = {f"weights.{part}" for array in packed.values() for part in PARTS[array]}
     wanted = [one for one in wanted if one.name not in in_packed]
     options = [one.name for one in takings if _is_of_options(record, one)][:1]
-    others = [
-        one for one in takings if one.name not in (whole, *options, *packed, *unread, *_lengths_in(record, takings))
-    ]
+    of_no_order = (whole, *options, *packed, *unread, *_lengths_in(record, takings), *_turned_too(record, takings))
+    others = [one for one in takings if one.name not in of_no_order]
     roles, missing = assigned(others, [one for one in wanted if not options or one.name != "eps"], by_order=by_order)
     of_role = {one.name: one for one in wanted}
     roles = _with_padding(roles, others, of_role)
@@ -143,6 +144,13 @@ def _lengths_in(record: Operation, takings: Sequence[Taking]) -> list[str]:
     if "mask" not in record.features:
         return []
     return [one.name for one in takings if folded(one.name) in LENGTHS]
+
+
+def _turned_too(record: Operation, takings: Sequence[Taking]) -> list[str]:
+    """Return the keys that a rotation turns beside the queries, which are no positions."""
+    if record.name != "rotary_embedding" or not any(folded(one.name) in QUERIES for one in takings):
+        return []
+    return [one.name for one in takings if folded(one.name) in KEYS]
 
 
 def _with_padding(roles: dict[str, str], takings: Sequence[Taking], of_role: Mapping[str, Parameter]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import broadcast, negated, shape_of
 from veriformer.adapters.matching.places import FARTHEST
 from veriformer.adapters.matching.probes import Probe, drawn_argument, is_near
-from veriformer.adapters.matching.sources import BASE, Taken
+from veriformer.adapters.matching.sources import BASE, KEYS, QUERIES, Taken
 from veriformer.adapters.matching.texts import reads, says_result_hides
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
@@ -35,7 +35,6 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
     "alibi_bias": frozenset({"query_length", "key_length"}),
 }
 # A name that a function gives its table of cosines or sines.
-_QUERIES, _KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
 
 # What the frequencies are called that a rotation is given.
@@ -362,7 +361,7 @@ def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form
         return real + 1j * imaginary
 
     names = _folded(form.sources)
-    turned = [names[one] for one in (*_QUERIES, "x", *_KEYS) if one in names]
+    turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
     sources: dict[str, Source] = {
         **form.sources,
         **{name: partial(_side_by_side, form.sources[name]) for name in turned},
@@ -381,7 +380,7 @@ def _side_by_side(source: Source, arguments: Arguments) -> Any:
 def _with_keys(form: Form) -> Form:
     """Return the form in which the keys, if a rotation turns them too, are −2 times the queries."""
     names = _folded(form.sources)
-    query, key = (next((names[one] for one in those if one in names), None) for those in (_QUERIES, _KEYS))
+    query, key = (next((names[one] for one in those if one in names), None) for those in (QUERIES, KEYS))
     if query is None or key is None:
         return form
     turned = form.sources[query]

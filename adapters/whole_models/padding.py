@@ -17,6 +17,7 @@ from veriformer.adapters.whole_models.arguments import Place, is_of_flags, param
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 _CANDIDATE = re.compile(r"mask|pad|valid", re.IGNORECASE)
+_OF_TOKENS = re.compile(r"pad|valid|^attention_mask$", re.IGNORECASE)
 # They are about something else: a target's later tokens, single heads, tokens to be predicted, another sequence.
 _OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encoder_att|id$|idx$", re.IGNORECASE)
 # Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
@@ -96,7 +97,8 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
     if sequences.axes[0] is None or sequences.axes[1] is None or length <= _BEHIND.start:
         return None
     names = [one.name for one in parameters_of(sequences.stage)]
-    for name in names:
+    # A mask of pairs beside it can hide single keys too.
+    for name in sorted(names, key=lambda one: not _OF_TOKENS.search(one)):
         place = sequences.place_of(name)
         if _is_of_lengths(name, sequences, place):
             of_lengths = Padding(name, LENGTHS, 1, true_is_real=True)

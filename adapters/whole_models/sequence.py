@@ -268,7 +268,12 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
         return _judged(Sequences(stage, place, given, (None, 0), alike=keys_and_values), returned)
     straight = _judged(Sequences(stage, place, given, (0, 1), alike=keys_and_values), returned)
     turned = _judged(Sequences(stage, place, given, (1, 0), alike=keys_and_values), returned)
-    return turned if _keeps_samples_apart(turned) and not _keeps_samples_apart(straight) else straight
+    if not _keeps_samples_apart(turned):
+        return straight
+    if not _keeps_samples_apart(straight):
+        return turned
+    # Nothing is mixed, as where positions are added: the axis along which they are is that of positions.
+    return turned if _treats_samples_alike(turned) and not _treats_samples_alike(straight) else straight
 
 
 def _compares_samples(stage: Stage, given: Mapping[Place, Any], place: Place, returned: Any) -> bool:
@@ -324,6 +329,17 @@ def _keeps_samples_apart(sequences: Sequences) -> bool:
     except Exception:
         return False
     return len(one) > 1 and apart
+
+
+def _treats_samples_alike(sequences: Sequences) -> bool:
+    """Return whether samples in another order have their results in that order."""
+    inputs = sequences.as_numpy(sequences.recorded)
+    inputs = inputs.swapaxes(0, 1) if sequences.axes == (1, 0) else inputs
+    try:
+        one, other = (_result(sequences, array) for array in (inputs, inputs[::-1]))
+    except Exception:
+        return False
+    return len(one) > 1 and _is_near(one[::-1], other, one)
 
 
 def _takes_several_sequences(sequences: Sequences) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -160,11 +161,17 @@ class Subject:
             answer = self._ungrouped(result.value, inputs)
         self.first_calls.add(inputs, self.conventions, answer)
 
+    @contextmanager
+    def _timed(self, calls: int = 1) -> Iterator[None]:
+        """Time calls, in which NumPy warns as ever: what it says of them is printed by the implementation."""
+        with self.implementation.stopwatch.timing(calls), np.errstate(divide="warn", over="warn", invalid="warn"):
+            yield
+
     def _run_one(self, prepared: Call, inputs: Inputs) -> Result:
         origin = self.implementation.derived.get(inputs.operation, "")
         call = inputs.operation, inputs.dtype, inputs.arguments()
         self.calls.append(CallRecord(*call, None, (), origin, inputs))
-        with self.implementation.stopwatch.timing():
+        with self._timed():
             result = prepared.run(inputs.result_shapes)
         self.calls[-1] = CallRecord(*call, result.value, result.shapes, origin, inputs)
         return result
@@ -176,7 +183,7 @@ class Subject:
             cache = None if step.after is None else EarlierCache(start + step.after)
             arguments = {"tokens": step.tokens, "cache": cache, **shared, **step.keywords}
             self.calls.append(CallRecord(inputs.operation, inputs.dtype, arguments, None, inputs=inputs))
-        with self.implementation.stopwatch.timing(len(inputs.steps)):
+        with self._timed(len(inputs.steps)):
             result = prepared.run(inputs.result_shapes)
         if result.value.ndim == 3 and result.shapes == inputs.result_shapes:
             at = 0
@@ -218,7 +225,7 @@ class Subject:
         prepared, overwriting = self._prepare_one(inputs), self._prepare_one(others)
         records = [CallRecord(i.operation, i.dtype, i.arguments(), None) for i in (inputs, others)]
         self.calls.extend(records)
-        with self.implementation.stopwatch.timing(2):
+        with self._timed(2):
             results = prepared.run_again_on(overwriting, inputs.result_shapes)
         first = results[0]
         self.calls[-2:] = [replace(records[0], result=first.value, shapes=first.shapes), records[1]]

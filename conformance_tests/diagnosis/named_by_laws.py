@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ _MUCH_MORE = 4.0
 _SAME_CALLS = "worked_examples"
 # A wrong formula may compute larger numbers than the right one, with larger roundings.
 _ROUNDINGS = 16.0
+_OF_WRONG_NUMBERS = 1e-5
 
 
 def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
@@ -52,8 +54,9 @@ def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
     if any(_key(result) == "shape" for result in own_words):
         own_words = [result for result in own_words if _key(result) == "shape" or not _stopped_by_shape(result)]
     failing = [result for result in own_words if result.status == "failed"]
-    if any(not is_interface_law(result.law.id) and result.largest_excess > _ROUNDINGS for result in failing):
-        own_words = [result for result in own_words if not _repeats_nearly(result)]
+    largest = max((one.largest_excess for one in failing if not is_interface_law(one.law.id)), default=0.0)
+    if largest > _ROUNDINGS:
+        own_words = [result for result in own_words if not _repeats_nearly(result, largest)]
     plain = [result for result in own_words if _key(result) == "value" and result.status == "failed"]
     if plain:
         own_words = [result for result in own_words if result is plain[0] or not _follows(result, plain[0])]
@@ -64,9 +67,14 @@ def _key(result: LawResult) -> str:
     return result.law.claim.key
 
 
-def _repeats_nearly(result: LawResult) -> bool:
-    """Return whether results that should be equal differ by no more than roundings of wrong numbers do."""
-    return _key(result) in ("memory_layout", *OF_STATE) and 0.0 < result.largest_excess <= _ROUNDINGS
+def _repeats_nearly(result: LawResult, largest: float) -> bool:
+    """Return whether results that should be equal differ by no more than roundings of wrong numbers do.
+
+    The `largest` excess of another law tells how wrong the numbers are: those that are far too large are rounded so.
+    """
+    excess = result.largest_excess
+    nearly = 0.0 < excess <= max(_ROUNDINGS, _OF_WRONG_NUMBERS * largest) and math.isfinite(excess)
+    return nearly and _key(result) in ("memory_layout", *OF_STATE)
 
 
 def _stopped_by_shape(result: LawResult) -> bool:

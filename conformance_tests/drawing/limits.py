@@ -24,6 +24,7 @@ class Limits:
     Sizes are chosen by `seed`. `compiles_per_shape` takes them from `pool` entries of a pool; `small` overrides both
     and draws the smallest sizes only, to find a readable counterexample. `turn` is the law's place among those of its
     operation: laws take turns at the rare entries of a pool, so that every run meets all of them.
+    With `equal_lengths` there are as many queries as keys, unless a law is about other numbers of them.
     `causal_excludes_mask` keeps the causal flag away from masks and biases, `bias_excludes_mask` these two apart.
     `reach` limits the cost of cases drawn on purpose: 0 in a quick run, 2 in a thorough one. `architectures` are the
     implementation's for an operation on whole models, `black_box` describes the inputs of its `model`; `fixed` are the
@@ -38,6 +39,7 @@ class Limits:
     black_box: BlackBox | None = None
     left_padding: bool = True
     equal_widths: bool = False
+    equal_lengths: bool = False
     causal_excludes_mask: bool = False
     bias_excludes_mask: bool = False
     compiles_per_shape: bool = False

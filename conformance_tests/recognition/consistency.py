@@ -107,7 +107,8 @@ def _leaves_padding_out(model: ModelReading, pooled: int) -> bool:
     """Return whether a value is the mean over the positions that a table of the inputs keeps."""
     made = (one for one in model.flow.ancestors(pooled) if model.flow.depends_on_input(one))
     tables = [array for one in made if (array := model.flow.array(one)).dtype.kind == "b" and array.ndim == 2]
-    kept = (keep for table in tables for keep in (table, ~table) if not keep.all())
+    # One position of each sample is chosen, as that of the last token is, and says nothing of padding.
+    kept = (keep for table in tables for keep in (table, ~table) if not keep.all() and keep.sum(axis=1).max() > 1)
     return any(_is_mean(model, pooled, keep) for keep in kept)
 
 

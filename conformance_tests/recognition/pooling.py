@@ -130,7 +130,7 @@ def _pooled(model: ModelReading, value: int) -> Pooled | None:
             words, kept = next(_ways(stream, rows), ""), None
             if not words:
                 kept = _kept_in_mean(model, stream, rows, distances)
-                words = "" if kept is None else "the mean over the positions that are kept"
+                words = "" if kept is None else _words_of(model.flow.array(kept).reshape(stream.shape[:2]))
             longest, found = (length, Pooled(words, one, kept)) if words else (longest, found)
     return found
 
@@ -138,6 +138,12 @@ def _pooled(model: ModelReading, value: int) -> Pooled | None:
 def _has_samples(array: Array, batch: int) -> bool:
     """Return whether an array has an axis of samples before that of positions, or is of one sample without it."""
     return array.shape[0] == batch if array.ndim > len("LE") else array.ndim == len("LE") and batch == 1
+
+
+def _words_of(kept: Array) -> str:
+    if (kept.astype(bool).sum(axis=1) == 1).all():
+        return "one position of each sample"
+    return "the mean over the positions that are kept"
 
 
 def _kept_in_mean(model: ModelReading, stream: Array, rows: Array, values: Iterable[int]) -> int | None:

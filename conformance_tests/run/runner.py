@@ -359,6 +359,7 @@ class Run:
             black_box=self.implementation.black_box,
             left_padding=not self.implementation.limited(subject.operation.name, "left_padding"),
             equal_widths=profile.equal_widths,
+            equal_lengths=self.implementation.limited(subject.operation.name, "unequal_lengths"),
             causal_excludes_mask=subject.conventions.get("causal_with_mask") == "rejects",
             compiles_per_shape=self.implementation.framework.compiles_per_shape,
             bias_excludes_mask=profile.refuses_bias_beside_mask,

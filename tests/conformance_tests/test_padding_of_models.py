@@ -70,3 +70,31 @@ def test_a_mask_is_handed_over_as_documentation_says(name: str, holds: bool) -> 
     assert statuses(report)["model.padding.content"] == ("passed" if holds else "failed")
     said = "pad_mask is handed over as its documentation says, so that True is padding; the model hides the others"
     assert (said in report.notices) is not holds
+
+
+class OfTwoMasks(torch.nn.Module):
+    """Self-attention with a mask of pairs, and one of keys.
+
+    key_padding_mask: (B, L), True where the key is padding and must be ignored.
+    """
+
+    def __init__(self, hides: bool = True) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.hides, self.maps = hides, torch.nn.Linear(24, 72)
+
+    def forward(self, x: Any, attn_mask: Any = None, key_padding_mask: Any = None) -> Any:
+        query, key, value = self.maps(x).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)
+        logits = query @ key.mT / 6**0.5
+        if attn_mask is not None:
+            logits = logits + attn_mask
+        if key_padding_mask is not None:
+            hidden = key_padding_mask if self.hides else ~key_padding_mask
+            logits = logits.masked_fill(hidden[:, None, None], float("-inf"))
+        return (logits.softmax(-1) @ value).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("hides", (True, False))
+def test_of_two_masks_the_one_of_padding_is_tried(hides: bool) -> None:
+    report = check_model(OfTwoMasks(hides), (torch.randn(2, 6, 24),))
+    assert statuses(report)["model.padding.content"] == ("passed" if hides else "failed")

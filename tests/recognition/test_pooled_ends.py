@@ -28,6 +28,10 @@ class Encoder(torch.nn.Module):
         x = self.layers(self.table(tokens), src_key_padding_mask=tokens == PAD if self.hides else None)
         if self.kept == "all":
             x = x.mean(1)
+        elif self.kept == "chosen":
+            x = (
+                x * torch.nn.functional.one_hot((7 * tokens % 31).argmax(-1), tokens.shape[1]).to(x.dtype)[..., None]
+            ).sum(1)
         else:
             weights = (tokens != PAD).to(x.dtype)[..., None]
             x = (x * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
@@ -51,6 +55,12 @@ def test_the_vector_of_a_sample_is_understood(kept: str, words: str, unit: str) 
     assert recognition.understood == recognition.captured
     said = [one.summary for one in recognition.parts if one.role == "pooling"]
     assert said == [words + (", divided by its length" if unit else "")]
+
+
+def test_one_position_that_is_chosen_is_no_mean() -> None:
+    recognition = found("chosen", "", hides=False)
+    assert recognition.departures == ()
+    assert [one.summary for one in recognition.parts if one.role == "pooling"] == ["one position of each sample"]
 
 
 @pytest.mark.parametrize("unit", ("", "by hand"))

@@ -262,3 +262,17 @@ def test_an_image_may_come_without_an_axis_of_samples():
     assert (3, 16, 16) in alone
     # Images of several samples are tried before.
     assert max(number for number, one in enumerate(seen) if len(one) == 4) < seen.index(alone[0])
+
+
+def test_the_last_sequence_ends_with_the_token_that_is_padding():
+    first = next(candidates(LANGUAGE_MODEL, lambda src, tgt: None, padding=3))
+    source, target = first.arguments
+    assert (source[-1, -2:] == 3).all() and (target[-1, -2:] == 3).all() and (source != 3).sum() >= source.size - 3
+    assert first.description == "tokens (2, 11) and (2, 7) below 53, 2 of them padding (3)"
+
+
+def test_padding_is_not_drawn_where_an_argument_says_what_is_padding():
+    first = next(candidates(LANGUAGE_MODEL, lambda idx, attention_mask=None: None, padding=3))
+    assert "padding" not in first.description and not (first.arguments[0][-1, -2:] == 3).all()
+    beyond = next(candidates(LANGUAGE_MODEL, lambda idx: None, padding=53))
+    assert "padding" not in beyond.description

@@ -1,0 +1,163 @@
+"""Functions of a twelfth set of strangers: what was accused though right, and what passed though wrong."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from veriformer import check
+from veriformer.adapters.matching.modules import functions_of_classes
+from veriformer.conformance_tests.drawing.limits import Limits
+from veriformer.conformance_tests.operations.attention.case import AttentionSpace
+from veriformer.conformance_tests.operations.cases import cases
+
+
+def failed(report: Any) -> set[str]:
+    return {one.law.id for one in report.results if one.status in ("failed", "error")}
+
+
+# Queries and keys are turned by their places, without positions.
+def turned_by_place(x: Any, base: float) -> Any:
+    rates = base ** (-torch.arange(0, x.shape[-1], 2, dtype=torch.float32) / x.shape[-1])
+    angles = (torch.arange(x.shape[1])[:, None] * rates)[:, None]
+    first, second = x.chunk(2, dim=-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+
+
+def apply_rope(q: Any, k: Any, base: float = 10000.0) -> Any:
+    return turned_by_place(q, base), turned_by_place(k, base)
+
+
+def apply_rope_to_queries(q: Any, k: Any, base: float = 10000.0) -> Any:
+    return turned_by_place(q, base), k
+
+
+def test_keys_that_are_turned_are_no_positions() -> None:
+    assert not failed(check({"apply_rope": apply_rope}, tier="quick"))
+    assert "rotary.additive" in failed(check({"apply_rope": apply_rope_to_queries}, tier="quick"))
+
+
+# A softmax along any axis, and its backward pass, which is handed the axis with what was kept.
+def softmax_forward(x: Any, axis: int = -1) -> Any:
+    raised = np.exp(x - x.max(axis=axis, keepdims=True))
+    shares = raised / raised.sum(axis=axis, keepdims=True)
+    return shares, (shares, axis)
+
+
+def softmax_backward(dy: Any, cache: Any) -> Any:
+    shares, axis = cache
+    return shares * (dy - (dy * shares).sum(axis=axis, keepdims=True))
+
+
+def backward_along_the_last(dy: Any, cache: Any) -> Any:
+    shares, _ = cache
+    return shares * (dy - (dy * shares).sum(axis=-1, keepdims=True))
+
+
+def test_a_backward_pass_is_asked_along_the_axis_of_its_forward_pass() -> None:
+    right = {"softmax_forward": softmax_forward, "softmax_backward": softmax_backward}
+    assert not failed(check(right, tier="quick"))
+    wrong = {**right, "softmax_backward": backward_along_the_last}
+    assert "softmax_backward.grad_x" in failed(check(wrong, tier="quick"))
+
+
+# A loss by an operation's name, whose padding has another name and another default.
+def next_token_loss(logits: Any, tokens: Any, pad_id: int = 0) -> Any:
+    return cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=pad_id)
+
+
+def test_a_default_is_not_the_interfaces_where_the_name_is_another() -> None:
+    report = check({"next_token_loss": next_token_loss}, framework="torch", tier="quick")
+    assert not failed(report)
+    assert any(one.law.id.startswith("next_token_loss.") and one.status == "passed" for one in report.results)
+
+
+# Masks that hide padding have axes for heads and queries.
+def padding_mask(lengths: Any, max_len: Any = None) -> Any:
+    longest = int(np.max(lengths)) if max_len is None else max_len
+    return (np.arange(longest)[None, :] < np.asarray(lengths)[:, None])[:, None, None, :]
+
+
+def causal_mask(q_len: int, k_len: Any = None) -> Any:
+    """With k_len > q_len the queries are the last q_len positions."""
+    k_len = q_len if k_len is None else k_len
+    return np.tril(np.ones((q_len, k_len), dtype=bool), k=k_len - q_len)
+
+
+def from_the_left(q_len: int, k_len: Any = None) -> Any:
+    """With k_len > q_len the queries are the last q_len positions."""
+    return np.tril(np.ones((q_len, q_len if k_len is None else k_len), dtype=bool))
+
+
+def test_axes_of_one_are_left_out_of_a_mask() -> None:
+    report = check({"padding_mask": padding_mask}, tier="quick")
+    assert not failed(report)
+    assert any(one.law.id == "padding_mask.value" and one.status == "passed" for one in report.results)
+
+
+def test_a_mask_is_held_to_the_alignment_that_it_documents() -> None:
+    assert not failed(check({"causal_mask": causal_mask}, tier="quick"))
+    assert "causal_mask.value" in failed(check({"causal_mask": from_the_left}, tier="quick"))
+
+
+def test_as_many_queries_as_keys_are_drawn_for_what_takes_no_others() -> None:
+    limits = Limits("scaled_dot_product_attention", ("float32",), frozenset(), compiles_per_shape=True)
+    free, equal = (cases(AttentionSpace(), one) for one in (limits, replace(limits, equal_lengths=True)))
+    random = Random(0)
+    of_free, of_equal = ([choice.sample(random) for _ in range(20)] for choice in (free, equal))
+    assert all(one.query_length == one.key_length for one in of_equal)
+    assert any(one.query_length != one.key_length for one in of_free)
+
+
+# Classes whose first axis is that of positions.
+class PositionalEncoding(nn.Module):
+    """Sines and cosines that are added to (L, B, E)."""
+
+    def __init__(self, d_model: int, max_len: int = 512) -> None:
+        super().__init__()
+        rates = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+        angles = torch.arange(max_len)[:, None] * rates
+        self.register_buffer("pe", torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, None, :d_model])
+
+    def forward(self, x: Any) -> Any:
+        return x + self.pe[: x.size(0)]
+
+
+class InPlace(PositionalEncoding):
+    """The same, which changes what it is given."""
+
+    def forward(self, x: Any) -> Any:
+        x += self.pe[: x.size(0)]
+        return x
+
+
+class LearnedPositions(nn.Module):
+    """A table that is added to (L, B, E)."""
+
+    def __init__(self, max_len: int = 32, d_model: int = 24) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, x: Any) -> Any:
+        return x + self.table[: x.size(0), None]
+
+
+def test_the_axis_along_which_positions_are_added_is_that_of_positions() -> None:
+    assert not failed(check(LearnedPositions()))
+    assert failed(check(InPlace(24))) == {"model.inputs_unchanged"}
+    assert not failed(check(PositionalEncoding(24)))
+
+
+def test_a_class_of_sines_is_a_table_along_its_first_axis() -> None:
+    functions, _ = functions_of_classes(sys.modules[__name__], ["PositionalEncoding", "InPlace"])
+    table = functions["PositionalEncoding"]
+    assert table.said == ("the first axis is that of positions, (L, B, E)",)
+    assert np.allclose(table(5, 6)[:, 0].numpy(), np.sin(np.arange(5.0)))
+    assert "InPlace" not in functions

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,31 @@ _CONFIGURATIONS = ("config", "cfg", "args", "conf", "hparams", "hp", "params", "
 
 
 class GuessedConfiguration:
-    """A configuration whose members are guessed by their names when they are read; `read` are those that were."""
+    """A configuration whose members are guessed by their names when they are read; `read` are those that were.
 
-    def __init__(self) -> None:
+    `sizes` stand in the place of those that are guessed.
+    """
+
+    def __init__(self, sizes: Mapping[int, int] = MappingProxyType({})) -> None:
         self.read: dict[str, Any] = {}
+        self._sizes = sizes
 
     def __getattr__(self, name: str) -> Any:
         """Return the guessed size; AttributeError where nothing can be guessed."""
         if name.startswith("__") or _folded(name) not in _BY_NAME:
             raise AttributeError(f"no value can be guessed for {name}")
-        self.read[name] = _BY_NAME[_folded(name)]
+        self.read[name] = with_sizes(_BY_NAME[_folded(name)], self._sizes)
         return self.read[name]
+
+
+def with_sizes(value: Any, sizes: Mapping[int, int]) -> Any:
+    """Return what was guessed with other sizes in the place of guessed ones, in a configuration too."""
+    if isinstance(value, GuessedConfiguration):
+        return GuessedConfiguration(sizes)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held = {one.name: getattr(value, one.name) for one in dataclasses.fields(value) if one.init}
+        return dataclasses.replace(value, **{name: with_sizes(one, sizes) for name, one in held.items()})
+    return sizes.get(value, value) if type(value) is int else value
 
 
 def guessed_arguments(build: Any, signature: Signature, required: Sequence[str]) -> dict[str, Any] | None:
@@ -161,12 +176,19 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
     if weights is not None:
         return weights
     kind = _annotated(build, parameter)
-    if kind is not None:
-        try:
-            return kind(**_fewer_key_heads(inspect.signature(kind), {}))
-        except (TypeError, ValueError):
-            pass
-    return GuessedConfiguration() if folded in _CONFIGURATIONS else None
+    configured = None if kind is None else _configured(kind)
+    return GuessedConfiguration() if configured is None and folded in _CONFIGURATIONS else configured
+
+
+def _configured(kind: type) -> Any:
+    """Return a configuration whose numbers are those that it has by default, else guessed; None where some are not."""
+    try:
+        signature = inspect.signature(kind)
+        required = [one.name for one in signature.parameters.values() if one.default is one.empty]
+        found = guessed_arguments(kind, signature, required)
+        return None if found is None else kind(**{**_fewer_key_heads(signature, found), **found})
+    except (TypeError, ValueError):
+        return None
 
 
 def _is_of_numpy(build: Any) -> bool:
@@ -199,8 +221,8 @@ def _shown(value: Any) -> str:
 
 
 def _set_otherwise(value: Any) -> Iterator[str]:
-    """Yield the numbers that a configuration has where its default is None."""
+    """Yield the numbers that a configuration has where its default is None, or where it has none."""
     for one in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
         held = getattr(value, one.name)
-        if one.default is None and type(held) is int:
+        if one.default in (None, dataclasses.MISSING) and type(held) in (int, float):
             yield f"{one.name}={held}"

@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any
 
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.layouts import Arguments, Layout, of_heads
+from veriformer.adapters.matching.layouts import Arguments, Changed, Layout, of_heads, refuse_lengths
 from veriformer.adapters.matching.names import folded, parameters_of, words_of
-from veriformer.adapters.matching.namespaces import joined, parted, shape_of, zeros_like
+from veriformer.adapters.matching.namespaces import joined, part_of, parted, reshaped, shape_of, zeros_like
 from veriformer.adapters.matching.probes import EQUAL_LENGTHS, EQUAL_WIDTHS, GROUPED, probe_of
 from veriformer.adapters.matching.search import Found
+from veriformer.adapters.matching.sources import may_be_input
 from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trying import Trials
 from veriformer.adapters.matching.wired import DoesNotFit, Wired, roles_of
@@ -26,6 +27,7 @@ _NAMES: Mapping[str, str] = {
     "cache": "cache kvcache kv past pastkv pastkeyvalue pastkeyvalues layerpast",
     "key_cache": "kcache keycache cachek cachedk pastk pastkey ck kpast pastkeys cachedkeys keyscache",
     "value_cache": "vcache valuecache cachev cachedv pastv pastvalue cv vpast pastvalues cachedvalues valuescache",
+    "softcap": "softcap logitcap cap logitsoftcap attnlogitsoftcap attnlogitsoftcapping",
     "position": "pos i index t step curlen cachelen startpos offset position length cacheindex curpos idx cachelength",
 }
 _SIZES: Mapping[str, str] = {
@@ -36,6 +38,13 @@ _SIZES: Mapping[str, str] = {
 }
 # What a step may do besides, so that other results are no mistake.
 _BESIDES = ("rope", "rotary", "rotate", "cos(", "alibi", "slope", "window", "softcap", "tanh", "sink", "quant", "norm(")
+_ONE_POSITION = Changed(
+    "(B, H, D)",
+    3,
+    _QKV,
+    lambda array: part_of(array, (slice(None), slice(None), 0)),
+    lambda array, shape: reshaped(array, (*shape[:2], 1, shape_of(array)[-1])),
+)
 _ROOM = 16
 _LEAST_LIKENESS = 0.3
 
@@ -78,12 +87,13 @@ def _roles(function: Any) -> dict[str, str]:
 
 def _forms(function: Any, operation: str) -> Iterator[tuple[Wired, dict[str, int]]]:
     roles = _roles(function)
-    known = {*roles.values()}
-    if any(not one.has_default and one.name not in known for one in parameters_of(function) or []):
+    known, takings = {*roles.values()}, parameters_of(function) or []
+    if any(not one.has_default and one.name not in known for one in takings):
         return
+    left_out = [one.name for one in takings if one.name not in known and one.default is None and may_be_input(one.name)]
     grouped = GROUPED if operation == "grouped_query_attention" else {}
-    for layout in [one for one in of_heads(_QKV) if one.rank == 4]:
-        for chunk in (2, 1):
+    for layout in [*(one for one in of_heads(_QKV) if one.rank == 4), _ONE_POSITION]:
+        for chunk in (1,) if layout is _ONE_POSITION else (2, 1):
             for more, limitations in ({}, ()), (EQUAL_WIDTHS, ("value_width",)):
                 words = "one position at a time" if chunk == 1 else "two positions at a time"
                 form = Wired(
@@ -92,7 +102,8 @@ def _forms(function: Any, operation: str) -> Iterator[tuple[Wired, dict[str, int
                     layout=layout,
                     wiring=partial(_attended, roles, layout, chunk),
                     words=(f"{words}, each with the cache of those before", "always causal"),
-                    features=("is_causal",),
+                    features=("is_causal", *(["softcap"] if "softcap" in roles else [])),
+                    left_out=tuple(left_out),
                     fixed_values={f"{operation}.is_causal": True},
                     limitations=tuple(
                         f"{its}.{one}"
@@ -106,9 +117,7 @@ def _forms(function: Any, operation: str) -> Iterator[tuple[Wired, dict[str, int
 def _attended(
     roles: Mapping[str, str], layout: Layout, chunk: int, function: Callable[..., Any], given: Arguments
 ) -> Any:
-    lengths = {shape_of(given[name])[2] for name in _QKV}
-    if len(lengths) > 1:
-        raise ValueError(f"each step has a query, a key and a value; there are {sorted(lengths)} of them")
+    refuse_lengths(given, equal=True)
     steps = _Steps(function, roles, shape_of(given["query"]), layout)
     parts = zip(*(parted(given[name], chunk, 2) for name in _QKV), strict=True)
     results = [layout.call(steps.taken, {**given, **dict(zip(_QKV, part, strict=True))}) for part in parts]
@@ -132,6 +141,8 @@ class _Steps:
         if not self.started:
             self.kept, self.started = self._fresh(arguments), True
         given = {self.roles[name]: arguments[name] for name in _QKV}
+        if arguments.get("softcap") is not None:
+            given[self.roles["softcap"]] = arguments["softcap"]
         if "position" in self.roles:
             given[self.roles["position"]] = self.position
         if "cache" in self.roles:
@@ -140,13 +151,16 @@ class _Steps:
             given[self.roles["key_cache"]], given[self.roles["value_cache"]] = self.kept
         returned = self.function(**given)
         rows = 2 if self.layout.words.startswith("(B, H") else 1
-        self.position += shape_of(arguments["query"])[rows]
+        self.position += 1 if self.layout is _ONE_POSITION else shape_of(arguments["query"])[rows]
         return self._output(returned)
 
     def _output(self, returned: Any) -> Any:
         if not isinstance(returned, tuple | list):
             return returned
         output, *others = returned
+        if "cache" in self.roles and others and isinstance(output, type(self.kept)) and not hasattr(output, "shape"):
+            # Functions that a loop of the framework calls return what they keep first.
+            output, others = others[0], [output, *others[1:]]
         if "cache" in self.roles:
             fitting = [one for one in others if type(one) is type(self.kept)]
             if fitting:
@@ -169,6 +183,8 @@ class _Steps:
         if "cache" not in self.roles:
             if defaults[self.roles["key_cache"]].has_default:
                 return None, None
+            if self.layout is _ONE_POSITION:
+                raise DoesNotFit("nothing says where the positions of its cache are")
             size = length if "position" in self.roles else 0
             return tuple(self._zeros(arguments[name], size) for name in ("key", "value"))
         build = self._builder()

@@ -73,8 +73,11 @@ def _with(form: Form, sources: Mapping[str, Source], words: str) -> Form:
 
 
 def _number(length: int) -> int:
-    """Return the smallest number of equal parts, more than one if that can be."""
-    return next((one for one in range(2, length + 1) if length % one == 0), 1)
+    """Return the smallest number of equal parts, more than one if each can have two keys.
+
+    What is rounded for each part is more with parts of one key, which no kernel has, than the laws allow.
+    """
+    return next((one for one in range(2, length // 2 + 1) if length % one == 0), 1)
 
 
 def _of(length: str, of: Callable[[int], int]) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,48 @@ def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) ->
     yield from _of_hidden_states(form, found, framework)
     if "logits" in found.missing:
         return
+    counted = {name: _of_tokens(_counted(_WEIGHINGS[0].of, needed=True)) for name in _masks_of_tokens(found)}
+    sources = {name: source for name, source in counted.items() if name in found.needed}
+    form = replace(form, sources={**form.sources, **sources})
     yield _without_large_squares(form, next(name for name, role in found.roles.items() if role == "logits"))
+
+
+def _masks_of_tokens(found: Taken) -> list[str]:
+    """Return the parameters that say which tokens count, one for each."""
+    return [name for name in _weighing_of(found) if folded(name) not in LENGTHS]
+
+
+def _of_tokens(source: Source) -> Source:
+    """Return a source that is of all tokens of a row, the first one, which is no target, among them."""
+    return lambda arguments: source({**arguments, "targets": arguments["tokens"]})
+
+
+def with_mask_of_tokens(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form of a loss of next tokens whose mask says what is ignored; the form itself where it has none.
+
+    Of masks of padding that give no right loss the first is taken that has an effect: what it hides is then wrong. A
+    mask of another name may be one of predictions, each at the place of the token before.
+    """
+    names = [] if "ignore_index" in form.features or "tokens" in found.missing else _masks_of_tokens(found)
+    tokens = next((name for name, role in found.roles.items() if role == "tokens"), "")
+    if not names or not tokens:
+        return form
+    ignored = probe.with_argument("ignore_index", int(probe.arguments["tokens"][0, 1]))
+    plain, best = trials.result(form, ignored), form
+    for name, weighing in product(names, _WEIGHINGS):
+        classes = _of_tokens(_classes(form.sources[tokens], _first_class))
+        counted = _of_tokens(_counted(weighing.of, needed=name in found.needed))
+        one = replace(form, sources={**form.sources, tokens: classes})
+        one = one.with_source(name, counted, "ignore_index", f"`{name}`: {weighing.words}")
+        result = trials.result(one, ignored)
+        if result is None or result.shape != ignored.expected.shape:
+            continue
+        if is_near(result, ignored.expected):
+            return one
+        has_effect = plain is not None and not is_near(result, plain) and bool(np.isfinite(result).all())
+        of_padding = "pad" in folded(name) or folded(name) == "attentionmask"
+        best = one if best is form and has_effect and of_padding else best
+    return best
 
 
 def _of_hidden_states(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
-from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called
+from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called, with_sizes
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.matching.built_classes import loss_of_class, rotation_of_class
 from veriformer.adapters.matching.inner_arrays import FRAMEWORKS, holding, places_in, uncompiled
@@ -136,7 +136,7 @@ class _Class:
         given |= {name: self.arrays.from_numpy(np.full(width, one), "float32") for name, one in vectors.items()}
         given |= {name: LENGTH for name in signature.parameters if size_called(name) == LENGTH}
         sizes = {WIDTH: width, LENGTH: max(length, LENGTH)}
-        arguments = {name: sizes.get(value, value) if type(value) is int else value for name, value in given.items()}
+        arguments = {name: with_sizes(value, sizes) for name, value in given.items()}
         names = [name for name in signature.parameters if is_called(name, _EPS)]
         if eps is not None and names:
             arguments[names[0]] = eps

@@ -414,6 +414,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = masks_of_heads.with_mask(trials, form, found, probe)
     if form.operation == "cross_entropy":
         form = losses.with_ignored(trials, form, found, probe)
+    if form.operation == "next_token_loss":
+        form = losses.with_mask_of_tokens(trials, form, found, probe)
     form = _of_its_lengths(trials, form, found, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))

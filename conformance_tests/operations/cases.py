@@ -28,9 +28,12 @@ def further_cases(space: Space, limits: Limits) -> list[Case]:
 
 def _limited(space: Space, limits: Limits) -> Space:
     """Return the space with as many queries as keys, where an implementation declares that there are no others."""
-    if limits.equal_lengths and isinstance(space, AttentionSpace) and space.lengths in ("any", "keys_suffice"):
-        return replace(space, lengths="equal")
-    return space
+    if not limits.equal_lengths or not isinstance(space, AttentionSpace) or space.lengths == "unequal":
+        return space
+    # A law about one key, say, is tried with one query then.
+    fixed = space.queries or space.keys
+    fits = fixed is None or (fixed >= max(space.least_queries, space.least_keys) and space.keys in (None, fixed))
+    return replace(space, lengths="equal", queries=fixed, keys=fixed) if fits else space
 
 
 def resolved(space: Space, operation: str) -> Space:

@@ -67,6 +67,7 @@ def _is_offered(rarity: Rarity, limits: Limits) -> bool:
         rarity.reach <= limits.reach
         and rarity.needs <= limits.features
         and not (limits.equal_widths and wanted.get("value_width") is not None)
+        and not (limits.equal_lengths and wanted.get("query_length") != wanted.get("key_length"))
         and not (limits.causal_excludes_mask and "is_causal" in given and given & {"mask", "bias"})
         and not (limits.bias_excludes_mask and {"mask", "bias"} <= given)
         and not (wanted.get("kv_heads", 0) != wanted.get("heads", 0) and _needs_kv_heads(limits))

@@ -51,7 +51,9 @@ class Survey:
         self._known = known
         # The calls of laws are kept for counterexamples; those of a survey are not needed.
         self._subject = replace(subject, calls=[], refusals=None)
-        self._limits = replace(limits, compiles_per_shape=False, equal_widths=False, turn=None, small=False)
+        self._limits = replace(
+            limits, compiles_per_shape=False, equal_widths=False, equal_lengths=False, turn=None, small=False
+        )
         self._random = Random(limits.seed)
         self.compiles = limits.compiles_per_shape
         self._round = _COMPILED_ROUND if self.compiles else _ROUND

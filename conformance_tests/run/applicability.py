@@ -70,6 +70,8 @@ def not_offered(law: Law, profile: Profile) -> str:
         return f"{name} refuses a bias together with the causal flag"
     if space.widths == "unequal" and profile.subject.implementation.limited(name, "value_width"):
         return f"{name} declares that values are as wide as keys"
+    if space.lengths == "unequal" and profile.subject.implementation.limited(name, "unequal_lengths"):
+        return f"{name} declares that there are as many queries as keys"
     if law.statement.claim.key == "biases" and profile.fixed.choices.offered.get("biases") == (False,):
         return f"{name} has no biases"
     if space.mask == "always" and with_bias and profile.refuses_bias_beside_mask:

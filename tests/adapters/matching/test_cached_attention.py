@@ -94,3 +94,42 @@ def test_steps_that_do_more_are_not_accused(tmp_path):
     found = matched(tmp_path, report_text)
     assert "attend" not in found.taken_as
     assert "attend" in found.not_judged
+
+
+ONE_POSITION = """
+from typing import NamedTuple
+
+import torch
+
+
+class Cache(NamedTuple):
+    k: torch.Tensor
+    v: torch.Tensor
+    pos: int
+
+
+def empty_cache(batch, max_len, kv_heads, head_dim):
+    return Cache(*(torch.zeros(batch, max_len, kv_heads, head_dim) for _ in range(2)), 0)
+
+
+def decode_step(cache, q, k, v, *, logit_cap=None, bias=None):
+    keys, values = cache.k.clone(), cache.v.clone()
+    keys[:, cache.pos], values[:, cache.pos] = k, v
+    logits = torch.einsum("bgrd,btgd->bgrt", q.unflatten(1, (k.shape[1], -1)), keys) / q.shape[-1] ** 0.5
+    if logit_cap is not None:
+        logits = {factor}torch.tanh(logits / logit_cap)
+    logits = logits.masked_fill(torch.arange(keys.shape[1]) > cache.pos, -torch.inf)
+    out = torch.einsum("bgrt,btgd->bgrd", logits.softmax(-1), values).flatten(1, 2)
+    return Cache(keys, values, cache.pos + 1), out
+"""
+
+
+def test_steps_of_one_position_that_return_their_cache_first(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(ONE_POSITION.format(factor="logit_cap * "))
+    right = check(str(path), operations=("grouped_query_attention",), tier="quick")
+    assert right.exit_status == 0
+    assert any("(B, H, D); one position at a time" in one and "`bias` not given" in one for one in right.notices)
+    path.write_text(ONE_POSITION.format(factor=""))
+    wrong = check(str(path), operations=("grouped_query_attention",), tier="quick")
+    assert [one.law.id for one in wrong.results if one.status == "failed"] == ["grouped_query.softcap.value"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from veriformer import check
+from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
 from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
@@ -161,3 +163,80 @@ def test_a_class_of_sines_is_a_table_along_its_first_axis() -> None:
     assert table.said == ("the first axis is that of positions, (L, B, E)",)
     assert np.allclose(table(5, 6)[:, 0].numpy(), np.sin(np.arange(5.0)))
     assert "InPlace" not in functions
+
+
+# A norm whose width is that of a configuration, which has no default.
+@dataclass(frozen=True)
+class NormConfig:
+    """What a norm is built with."""
+
+    dim: int
+    eps: float = 1e-6
+    unit_offset: bool = False
+
+
+class RMSNorm(nn.Module):
+    """A norm of vectors of the configured width."""
+
+    def __init__(self, cfg: NormConfig) -> None:
+        super().__init__()
+        self.cfg, self.weight = cfg, nn.Parameter(torch.ones(cfg.dim))
+
+    def forward(self, x: Any) -> Any:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.cfg.eps) * self.weight
+
+
+def test_the_width_of_a_configuration_is_guessed_and_set() -> None:
+    norm = functions_of_classes(sys.modules[__name__], ["RMSNorm"])[0]["RMSNorm"]
+    x, gain = torch.randn(2, 3, 5), torch.randn(5)
+    expected = torch.nn.functional.rms_norm(x, (5,), gain, 1e-6)
+    assert torch.allclose(norm(x, gamma=gain), expected, atol=1e-5)
+    assert "dim=24" in words_of_guesses("RMSNorm", guessed_arguments(RMSNorm, inspect.signature(RMSNorm), ["cfg"]))
+
+
+# Losses of next tokens that are handed which tokens are padding.
+def lm_loss(logits: Any, input_ids: Any, attention_mask: Any = None) -> Any:
+    labels = input_ids[:, 1:]
+    if attention_mask is not None:
+        labels = labels.masked_fill(attention_mask[:, 1:] == 0, -100)
+    return cross_entropy(logits[:, :-1].flatten(0, 1), labels.flatten())
+
+
+def lm_loss_of_inputs(logits: Any, input_ids: Any, attention_mask: Any = None) -> Any:
+    labels = input_ids[:, 1:]
+    if attention_mask is not None:
+        labels = labels.masked_fill(attention_mask[:, :-1] == 0, -100)
+    return cross_entropy(logits[:, :-1].flatten(0, 1), labels.flatten())
+
+
+def test_a_mask_of_padding_says_which_targets_are_ignored() -> None:
+    right = check({"lm_loss": lm_loss}, tier="quick")
+    assert not failed(right)
+    assert any(one.law.id == "next_token_loss.ignore.value" and one.status == "passed" for one in right.results)
+    assert "next_token_loss.ignore.value" in failed(check({"lm_loss": lm_loss_of_inputs}, tier="quick"))
+
+
+# Attention whose keys are parted into some number of parts.
+def of_part(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    logits = np.einsum("hqd,hkd->hqk", q, k) / np.sqrt(q.shape[-1])
+    largest = logits.max(-1)
+    raised = np.exp(logits - largest[..., None])
+    total = raised.sum(-1)
+    return np.einsum("hqk,hkd->hqd", raised, v) / total[..., None], largest + np.log(total)
+
+
+def split_kv_attention(q: Any, k: Any, v: Any, n_splits: int) -> Any:
+    out, lse = None, None
+    for keys, values in zip(np.array_split(k, n_splits, axis=1), np.array_split(v, n_splits, axis=1), strict=True):
+        part, its = of_part(q, keys, values)
+        if out is not None:
+            both = np.logaddexp(lse, its)
+            part = np.exp(lse - both)[..., None] * out + np.exp(its - both)[..., None] * part
+            its = both
+        out, lse = part, its
+    return out
+
+
+def test_parts_of_one_key_are_not_asked_for() -> None:
+    for seed in range(3):
+        assert not failed(check({"split_kv_attention": split_kv_attention}, tier="quick", seed=seed))

@@ -29,7 +29,7 @@ _BY_NAME: Mapping[str, Any] = {
         "dmodel dim embeddim nembd hiddensize embdim d embedsize modeldim width features inputdim din "
         "normalizedshape embeddingdim embeddings ndim channels dembed demb dims hiddendim units embed embsize "
         "size inputsize nstate numhiddens indim outdim dout dimin dimout inputdimension dimension "
-        "querydim contextdim kvdim qdim crossattentiondim memorydim emb d residualdim modelwidth",
+        "querydim contextdim kvdim qdim crossattentiondim memorydim emb d c e residualdim modelwidth",
         WIDTH,
     ),
     **_each(
@@ -42,7 +42,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
     **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", _HIDDEN),
     **_each(
-        "inter intermediate intermediatedim inner dinner innersize ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
+        "inter intermediate intermediatedim inner dinner innersize f ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
     ),
     **_each("imagesize imgsize imageheight imagewidth imgheight imgwidth resolution", _IMAGE),
     **_each("patchsize patch", _PATCH),

@@ -30,7 +30,8 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
         takes = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None
-    if not takes or takes[0].name not in FIRST:
+    place = next((place for place, one in enumerate(takes[:2]) if one.name.casefold() in FIRST), None)
+    if place is None:
         return None
     maker = _maker(function, home)
     if maker is None:
@@ -46,13 +47,31 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
     if not isinstance(parameters, dict | list | tuple):
         return None
     sizes = {name: value for name, value in arguments.items() if isinstance(value, int | float)}
-    bound = {one.name: value for one in takes[1:] if (value := _size(one, sizes)) is not None}
+    others = [one for one in takes if one is not takes[place]]
+    bound = {one.name: value for one in others if (value := _size(one, sizes)) is not None}
     made = ", ".join(f"{name} = {value}" for name, value in {**sizes, **bound}.items())
     notes.append(
         f"Its parameters are those that {maker.__name__} makes{f' for {made}' if made else ''}; write "
         f"`def build(): return {function.__name__}, parameters` for others"
     )
-    return _bound(function, bound), parameters
+    notes += [f"`{one.name}` is {one.default}, as by default" for one in takes if isinstance(one.default, bool)]
+    own = _bound(function, bound)
+    return (own if place == 0 else _parameters_first(own)), parameters
+
+
+def _parameters_first(function: Any) -> Any:
+    """Return a function that takes its second argument first."""
+    signature = inspect.signature(function)
+    first, second, *others = signature.parameters.values()
+
+    def called(parameters: Any, x: Any, *arguments: Any, **keywords: Any) -> Any:
+        return function(x, parameters, *arguments, **keywords)
+
+    by_place = [one.replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for one in (second, first)]
+    called.__signature__ = signature.replace(parameters=[*by_place, *others])  # type: ignore[attr-defined]
+    called.__name__, called.__module__ = function.__name__, function.__module__
+    called.__wrapped__ = function  # type: ignore[attr-defined]
+    return called
 
 
 def _maker(function: Any, home: ModuleType) -> Callable[..., Any] | None:

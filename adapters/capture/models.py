@@ -36,7 +36,7 @@ from veriformer.adapters.import_errors import location
 from veriformer.adapters.loading import is_path
 from veriformer.adapters.modules import load_module, object_in
 from veriformer.adapters.notices import misspelt_operations
-from veriformer.adapters.signatures import builds_something
+from veriformer.adapters.signatures import builds_something, unaccepted_call
 from veriformer.adapters.spelling import listing
 from veriformer.spec.operations import OPERATIONS
 
@@ -51,6 +51,7 @@ _CLASSES = (
 # A class may need a source of random numbers in order to be built, and nothing else.
 _RANDOM = ("rngs", "key", "rng", "prng_key")
 _VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+_LAYERS = ("encoder_layer", "decoder_layer", "encoder", "encoder_decoder", "language_model")
 _MOST_NAMES = 5
 _LONGEST_SIGNATURE = 120
 
@@ -201,8 +202,9 @@ def _is_callable(found: object) -> bool:
 def _is_operation(function: Any, home: ModuleType | None) -> bool:
     if builds_something(function):
         return False
-    named = getattr(function, "__name__", "") in OPERATIONS
-    return named or any(_attribute(home, name) is function for name in OPERATIONS)
+    its = next((name for name in OPERATIONS if _attribute(home, name) is function), getattr(function, "__name__", ""))
+    # A layer of parameters as the interface does not have them is a model.
+    return its in OPERATIONS and not (its in _LAYERS and unaccepted_call(function, OPERATIONS[its]))
 
 
 def _attribute(found: object, name: str) -> Any:

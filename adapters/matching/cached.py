@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,8 @@ _ONE_POSITION = Changed(
     lambda array, shape: reshaped(array, (*shape[:2], 1, shape_of(array)[-1])),
 )
 _ROOM = 16
+# The steps of JAX that were compiled; None where that cannot be done.
+_COMPILED: dict[Callable[..., Any], Callable[..., Any] | None] = {}
 _LEAST_LIKENESS = 0.3
 
 
@@ -149,7 +152,7 @@ class _Steps:
             given[self.roles["cache"]] = self.kept
         else:
             given[self.roles["key_cache"]], given[self.roles["value_cache"]] = self.kept
-        returned = self.function(**given)
+        returned = _answer(self.function, given)
         rows = 2 if self.layout.words.startswith("(B, H") else 1
         self.position += 1 if self.layout is _ONE_POSITION else shape_of(arguments["query"])[rows]
         return self._output(returned)
@@ -212,6 +215,26 @@ class _Steps:
         ]
         functions = [one for name, one in made if not isinstance(one, type) and not is_step(one)]
         return next(iter([*functions, *(one for _, one in made if isinstance(one, type))]), None)
+
+
+def _answer(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """Return what a step answers: of JAX compiled, if it can be, since hundreds of steps are taken one by one."""
+    if not _is_of_jax(given):
+        return function(**given)
+    if function not in _COMPILED:
+        _COMPILED[function] = sys.modules["jax"].jit(function)
+    compiled = _COMPILED[function]
+    if compiled is not None:
+        try:
+            return compiled(**given)
+        except Exception:
+            # It asks for values, or keeps something in arrays of NumPy: run as it is, it may answer.
+            _COMPILED[function] = None
+    return function(**given)
+
+
+def _is_of_jax(given: Mapping[str, Any]) -> bool:
+    return any(type(one).__module__.partition(".")[0] in ("jax", "jaxlib") for one in given.values())
 
 
 def _built(build: Callable[..., Any], sizes: Mapping[str, int]) -> Any:

@@ -70,7 +70,7 @@ def _with_parameters(tree: ast.Module) -> list[str]:
         return []
     used = {name for one in functions for name in _names_in(one) if name != one.name}
     public = [one for one in functions if not one.name.startswith("_") and one.name not in used]
-    made = [one for one in reversed(public) if one.args.args and one.args.args[0].arg in FIRST]
+    made = [one for one in reversed(public) if any(it.arg.casefold() in FIRST for it in one.args.args[:2])]
     return [one.name for one in made if not makes_weights(one.name)]
 
 

@@ -42,7 +42,11 @@ def odd_layers(model: ModelReading) -> Iterator[Departure | Difference]:
                 path = _unused_norm_in(model, one) or _path_like(model, odd, [sibling for _, sibling in siblings])
                 item = replace(item, path=path)
             found = departure(model, one.path, one.layer, kind, item)
-            yield found if odd.departs and not _may_begin_so(model, one, odd) else _difference(found, odd)
+            if odd.departs and not _may_begin_so(model, one, odd):
+                yield found
+            elif odd.aspect.words != odd.usual.words:
+                # Two ways that are not known may be one.
+                yield _difference(found, odd)
     yield from _of_counts(model)
 
 

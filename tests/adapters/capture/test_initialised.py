@@ -155,3 +155,32 @@ def test_a_file_with_a_maker_is_found_by_its_functions_of_parameters(file):
     assert classes_in(file(IN_NUMPY)) == (["network"], [])
     assert classes_in(file(in_jax())) == (["pre_norm_block"], [])
     assert classes_in(file(IN_NUMPY.replace("def init_", "def _of_"))) == ([], [])
+
+
+LAYER = """
+import numpy as np
+
+def layer_norm(x):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+def encoder_layer(x, P, norm_first=False):
+    if norm_first:
+        return x + np.maximum(layer_norm(x) @ P["W1"], 0) @ P["W2"]
+    return layer_norm(x + np.maximum(x @ P["W1"], 0) @ P["W2"])
+
+def random_params(C, F, seed=0):
+    r = np.random.default_rng(seed)
+    return {"W1": r.normal(size=(C, F)) / C ** 0.5, "W2": r.normal(size=(F, C)) / F ** 0.5}
+"""
+
+
+def test_parameters_may_come_after_the_input_of_a_layer(file):
+    from veriformer.adapters.matching.classes import classes_in
+
+    place = file(LAYER)
+    model = load_model(f"{place}:encoder_layer")
+    assert shapes(model) == {"W1": (24, 40), "W2": (40, 24)}
+    assert "`norm_first` is False, as by default" in model.notes
+    trace = recorded_pass(model, seed=0).trace
+    assert sorted(trace.parameters) == ["W1", "W2"]
+    assert classes_in(place) == (["encoder_layer"], [])

@@ -35,6 +35,7 @@ _OTHER_LENGTHS = (13, 17, 11, *_SHORT_LENGTHS)
 _PADDED = 2
 _MOST_LISTED = 6
 _MOST_ADJUSTED = 24
+_FEW_OPTIONAL = 3
 
 _POSITION_TABLE = re.compile(r"pos|wpe", re.IGNORECASE)
 _IMAGES = re.compile(r"^(pixel_values|images?|imgs?|pixels|pictures?)$")
@@ -292,7 +293,7 @@ class Filled:
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
-                if argument.default is None and (_HIDING.search(argument.name) or SEGMENTS.match(argument.name)):
+                if argument.default is None and (self._is_plain or self._says_something(argument.name)):
                     left_out.append(argument.name)
                 continue
             elif takes_array:
@@ -309,6 +310,14 @@ class Filled:
             return None
         taken = tuple(positional) if self.arguments else arrays
         return Candidate(description, taken, keywords, tuple(left_out))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether so few inputs are optional that each is one of the model's author, and none of a library's many."""
+        return sum(one.default is None for one in self.arguments) <= _FEW_OPTIONAL
+
+    def _says_something(self, name: str) -> bool:
+        return bool(_HIDING.search(name) or SEGMENTS.match(name))
 
     def names_of_inputs(self) -> list[str]:
         """Return the names of the arguments that arrays are handed to, in their order."""

@@ -72,12 +72,13 @@ def _with(form: Form, sources: Mapping[str, Source], words: str) -> Form:
     return replace(form, sources={**form.sources, **sources}, words=(*form.words, said))
 
 
-def _number(length: int) -> int:
-    """Return the smallest number of equal parts, more than one if each can have two keys.
+def _number(length: int, least: int = 2) -> int:
+    """Return the smallest number of equal parts, more than one if each can have as many keys as is asked for.
 
-    What is rounded for each part is more with parts of one key, which no kernel has, than the laws allow.
+    What is rounded for each part is more with parts of one key, which no kernel has, than the laws allow of sums that
+    are put together by their logarithms.
     """
-    return next((one for one in range(2, length // 2 + 1) if length % one == 0), 1)
+    return next((one for one in range(2, length // least + 1) if length % one == 0), 1)
 
 
 def _of(length: str, of: Callable[[int], int]) -> Source:
@@ -88,7 +89,7 @@ def _of(length: str, of: Callable[[int], int]) -> Source:
 
 
 def _size(length: int) -> int:
-    return max(length // _number(length), 1)
+    return max(length // _number(length, 1), 1)
 
 
 _PARTS: Mapping[str, Source] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -67,6 +68,16 @@ def held(weights: Any, members: Mapping[str, str], *, turned: bool, heads: int =
     if "jax" in type(next(iter(found.values()))).__module__:
         return {spelling: value for name, value in found.items() for spelling in _spellings(name)}
     return Held(found)
+
+
+def as_record(weights: Any, kind: type | None) -> Any:
+    """Return weights as a named tuple or a dataclass whose fields they have; themselves where it has others."""
+    if kind is None:
+        return weights
+    try:
+        return kind(**{name: weights[name] for name in inspect.signature(kind).parameters})
+    except (KeyError, TypeError, ValueError):
+        return weights
 
 
 def _by_head(member: str, value: Any, width: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from veriformer.spec.operations import OPERATIONS, Operation, Parameter
@@ -100,12 +100,16 @@ def _names_of(operation: Operation) -> set[str]:
 
 @dataclass(frozen=True)
 class Taking:
-    """One parameter of a function: its name, how it is passed, and its default value if it has one."""
+    """One parameter of a function: its name, how it is passed, and its default value if it has one.
+
+    `record` is the class with fields that it is annotated with, if it is.
+    """
 
     name: str
     by_position: bool
     has_default: bool
     default: Any
+    record: type | None = None
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Taking] | None:
@@ -115,10 +119,24 @@ def parameters_of(function: Callable[..., Any]) -> list[Taking] | None:
     except (TypeError, ValueError):
         return None
     return [
-        Taking(one.name, one.kind is one.POSITIONAL_ONLY, one.default is not one.empty, one.default)
+        Taking(
+            one.name,
+            one.kind is one.POSITIONAL_ONLY,
+            one.default is not one.empty,
+            one.default,
+            _record(function, one.annotation),
+        )
         for one in signature.parameters.values()
         if one.kind not in _VARIABLE
     ]
+
+
+def _record(function: Callable[..., Any], annotation: Any) -> type | None:
+    """Return a named tuple or a dataclass that a parameter is annotated with; None for anything else."""
+    if isinstance(annotation, str):
+        annotation = getattr(inspect.unwrap(function), "__globals__", {}).get(annotation)
+    known = isinstance(annotation, type) and (hasattr(annotation, "_fields") or is_dataclass(annotation))
+    return annotation if known else None
 
 
 def assigned(

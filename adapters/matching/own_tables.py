@@ -27,7 +27,11 @@ from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
-_WIDTHS = frozenset("dim headdim d nelem dimhead rotarydim dhead headsize ropedim headdims hd width dk".split())  # noqa: SIM905
+_WIDTHS = frozenset(
+    """
+    dim headdim d nelem dimhead rotdim rotarydim rotarydims dhead headsize ropedim ropedims headdims hd width dk
+    """.split()  # noqa: SIM905
+)
 _LENGTHS = frozenset(
     "end seqlen maxlen length n l maxseqlen maxpositionembeddings maxpos ctx contextlength seqlength maxlength "  # noqa: SIM905
     "blocksize numpositions maxpositions nctx maxsequencelength numpos".split()
@@ -125,7 +129,7 @@ def _scales(name: str, function: Callable[..., Any]) -> bool:
     if _SCALES.search(name):
         return True
     switches = [one for one in inspect.signature(function).parameters.values() if _SCALES.search(one.name)]
-    if any(one.default is False or one.default is None for one in switches):
+    if any(one.default in (False, None, 1) for one in switches):
         return False
     return bool(_SCALES.search(source_of(function) or ""))
 

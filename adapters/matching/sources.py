@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -79,6 +80,7 @@ class Taken:
     `missing` are those of the operation that no parameter is, `needed` the parameters that every call must pass. `held`
     is the parameter that has all weights together, if one has. `left_out` are optional inputs that no call passes.
     `defaults` are the default values. `together` are parameters that are several arrays of the operation, and which.
+    `record` is the class of the parameter that has all weights, if it is annotated with one.
     """
 
     sources: Mapping[str, Source]
@@ -90,6 +92,7 @@ class Taken:
     left_out: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    record: type | None = None
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -129,14 +132,16 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     first = tuple(one.name for one in takings if one.by_position)
     needed = tuple(one.name for one in takings if not one.has_default)
     defaults = {one.name: one.default for one in takings if one.has_default}
+    of_record = next((one.record for one in takings if one.name == whole), None)
     if whole:
-        sources[whole] = _of_whole(record, turned=False)
+        sources[whole] = _of_whole(record, turned=False, kind=of_record)
     for name, array in packed.items():
         sources[name] = Packed(array, name in needed, is_reversed=folded(name) in UP_FIRST)
         roles[name] = f"weights.{array}"
     if operation == "multi_head_attention":
-        sources |= _apart(takings, roles, sources)
-    return Taken(sources, first, roles, tuple(missing), needed, whole, _left_out(takings, roles), defaults)
+        sources |= _apart(takings, roles, sources, whole)
+    left_out = _left_out(takings, roles)
+    return Taken(sources, first, roles, tuple(missing), needed, whole, left_out, defaults, record=of_record)
 
 
 def _lengths_in(record: Operation, takings: Sequence[Taking]) -> list[str]:
@@ -203,10 +208,17 @@ def _holder(takings: Sequence[Taking], wanted: Sequence[Parameter]) -> str:
     members = [one for one in wanted if one.name.startswith("weights.")]
     if not members or any(is_called(one.name, member) for one in takings for member in members):
         return ""
-    return next((one.name for one in takings if folded(one.name) in held.NAMES and not one.has_default), "")
+    return next((one.name for one in takings if not one.has_default and _holds(one, members)), "")
 
 
-def _of_whole(record: Operation, *, turned: bool, by_head: bool = False) -> Source:
+def _holds(one: Taking, members: Sequence[Parameter]) -> bool:
+    """Return whether a parameter is called as all weights are, or is a record with a field for one of them."""
+    fields = inspect.get_annotations(one.record) if one.record is not None else {}
+    return folded(one.name) in held.NAMES or any(is_called(name, member) for name in fields for member in members)
+
+
+def _of_whole(record: Operation, *, turned: bool, by_head: bool = False, kind: type | None = None) -> Source:
+    """Return the source of all weights, as a record of a kind where that has no other fields."""
     shape = next(one.shape for one in record.parameters if one.kind == "weights")
     members = {
         name: f"{names} {_HELD_ALONE.get(name, '')}"
@@ -216,18 +228,20 @@ def _of_whole(record: Operation, *, turned: bool, by_head: bool = False) -> Sour
 
     def of(arguments: Arguments) -> Any:
         heads = int(arguments["num_heads"]) if by_head else 0
-        return held.held(arguments["weights"], members, turned=turned, heads=heads)
+        return held.as_record(held.held(arguments["weights"], members, turned=turned, heads=heads), kind)
 
     return of
 
 
 def with_axes_of_heads(operation: str, found: Taken) -> Taken:
     """Return the same with an axis of heads in all weights: so a function need not be told how many there are."""
-    whole = _of_whole(OPERATIONS[operation], turned=False, by_head=True)
+    whole = _of_whole(OPERATIONS[operation], turned=False, by_head=True, kind=found.record)
     return replace(found, sources={**found.sources, found.held: whole})
 
 
-def _apart(takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping[str, Source]) -> dict[str, Source]:
+def _apart(
+    takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping[str, Source], whole: str
+) -> dict[str, Source]:
     """Return other sources of keys and their matrix where values have a parameter of their own.
 
     Keys get the context with its numbers in another order, and the matrix its rows: a right function gives what it
@@ -237,9 +251,12 @@ def _apart(takings: Sequence[Taking], roles: Mapping[str, str], sources: Mapping
     by_role = {role: name for name, role in roles.items()}
     key, matrix = by_role.get("context"), by_role.get("weights.w_k")
     packed = {name: replace(one, keys_rolled=True) for name, one in sources.items() if isinstance(one, Packed)}
-    if value is None or key is None or not (matrix or packed):
+    if value is None or key is None or not (matrix or packed or whole):
         return {}
     context = sources[key]
+    if whole:
+        # Weights in one parameter may be given in several forms: there keys and values are the same.
+        return {value: context}
     apart: dict[str, Source] = {value: context, key: lambda arguments: rolled(context(arguments), -1), **packed}
     if matrix is None:
         return apart
@@ -389,5 +406,5 @@ def with_matrices_turned(operation: str, found: Taken) -> Taken:
         for name, source in found.sources.items()
     }
     if found.held:
-        sources[found.held] = _of_whole(OPERATIONS[operation], turned=True)
+        sources[found.held] = _of_whole(OPERATIONS[operation], turned=True, kind=found.record)
     return replace(found, sources=sources)

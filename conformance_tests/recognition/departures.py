@@ -52,6 +52,8 @@ from veriformer.conformance_tests.recognition.witness import (
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
 # Words in the names of operations whose whole numbers say which rows are taken, whatever they are made of.
 _ORDERING = ("sort", "perm", "multinomial", "choice", "randint")
+# Words in the names of operations that choose the largest of some scores.
+_CHOOSING = ("topk", "top_k", "sort")
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
         maps = model.sublayers.nearest_maps(site.query_value)
         if site.output_value in inside or not maps or not model.readings or _is_part_of_more(model, site):
             continue
-        if any(_is_of_experts(model, site, mixture) for mixture in model.mixtures):
+        if any(_is_of_experts(model, site, mixture) for mixture in model.mixtures) or _is_of_chosen(model, site):
             continue
         if _goes_into_stream(model, site, maps[0]):
             path = path_of_maps(model.flow, [*maps, *model.sublayers.nearest_maps(site.value_value)])
@@ -223,6 +225,16 @@ def _is_of_experts(model: ModelReading, site: Site, mixture: Mixture) -> bool:
     if mixture.summed is None or site.output_value not in model.flow.descendants(mixture.router.output):
         return False
     return site.output_value in model.flow.ancestors(mixture.summed)
+
+
+def _is_of_chosen(model: ModelReading, site: Site) -> bool:
+    """Return whether the weights are those of what scores have chosen, as of experts, and not of all keys."""
+    if site.weights_value is None:
+        return False
+    made = model.flow.ancestors(site.weights_value, stop=model.maps.by_output.__contains__)
+    makers = (model.flow.maker(one) for one in made)
+    operations = [model.flow.steps[one].operation for one in makers if one is not None]
+    return any(word in operation for operation in operations for word in _CHOOSING)
 
 
 def _is_part_of_more(model: ModelReading, site: Site) -> bool:

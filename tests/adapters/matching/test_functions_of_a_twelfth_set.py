@@ -6,7 +6,7 @@ import inspect
 import sys
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -240,3 +240,54 @@ def split_kv_attention(q: Any, k: Any, v: Any, n_splits: int) -> Any:
 def test_parts_of_one_key_are_not_asked_for() -> None:
     for seed in range(3):
         assert not failed(check({"split_kv_attention": split_kv_attention}, tier="quick", seed=seed))
+
+
+# Weights in a record, by which the parameter is known.
+class AttentionWeights(NamedTuple):
+    """The matrices of an attention, (out, in)."""
+
+    wq: Any
+    wk: Any
+    wv: Any
+    wo: Any
+
+
+def mha(query: Any, key: Any, value: Any, w: AttentionWeights, nhead: int) -> Any:
+    """Sequences first, (L, B, E)."""
+
+    def heads(x: Any, matrix: Any) -> Any:
+        return (x @ matrix.T).unflatten(-1, (nhead, -1)).permute(1, 2, 0, 3)
+
+    wq, wk, wv, wo = w
+    q, k, v = heads(query, wq), heads(key, wk), heads(value, wv)
+    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+    return (weights @ v).permute(2, 0, 1, 3).flatten(2) @ wo.T
+
+
+def test_weights_may_come_in_a_record_of_the_file() -> None:
+    report = check({"mha": mha}, tier="quick")
+    assert not failed(report)
+    assert "(L, B, E)" in " ".join(report.notices)
+
+
+# A rotation by tables that the file makes, of half of the width, repeated.
+def precompute_tables(rot_dim: int, max_len: int, theta: float = 10000.0, scaling: float = 1.0) -> Any:
+    rates = theta ** (-torch.arange(0, rot_dim, 2).float() / rot_dim)
+    angles = torch.outer(torch.arange(max_len).float() / scaling, rates).repeat(1, 2)
+    return angles.cos(), angles.sin()
+
+
+def apply_rope_interleaved(x: Any, cos: Any, sin: Any) -> Any:
+    length, half = x.shape[1], x.shape[-1] // 2
+    cos, sin = cos[:length, None, :half], sin[:length, None, :half]
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def test_a_scaling_of_one_leaves_the_tables_of_a_file_what_they_are(tmp_path: Any) -> None:
+    text = "".join(map(inspect.getsource, (precompute_tables, apply_rope_interleaved)))
+    place, head = tmp_path / "mine.py", "import torch\nfrom typing import Any\n\n\n"
+    place.write_text(head + text)
+    assert not failed(check(str(place), tier="quick"))
+    place.write_text(head + text.replace(":half]", "::2]"))
+    assert "rotary.base" in failed(check(str(place), tier="quick"))

@@ -33,12 +33,14 @@ def forms(form: Form, found: Taken) -> list[Form]:
     if not named:
         return [form]
     defaults = [found.defaults.get(name) for name in named]
-    is_small = all(isinstance(one, int) and one <= _LARGEST for one in defaults)
+    of_number = bool(set(named.values()) & set(_NUMBERS.split()))
+    # A small number of parts would not put together what was put together before.
+    is_small = not of_number and all(isinstance(one, int) and one <= _LARGEST for one in defaults)
     few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
     if is_small:
         # What answers with its own sizes, and wrongly, does not ask for lengths that they divide.
         return [form, replace(few, last_resort=True)]
-    fixed = [] if set(named.values()) & set(_NUMBERS.split()) else [_fixed(form, _smaller(found, named))]
+    fixed = [] if of_number else [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
 
 
@@ -72,13 +74,19 @@ def _with(form: Form, sources: Mapping[str, Source], words: str) -> Form:
     return replace(form, sources={**form.sources, **sources}, words=(*form.words, said))
 
 
-def _number(length: int, least: int = 2) -> int:
-    """Return the smallest number of equal parts, more than one if each can have as many keys as is asked for.
+def _number(length: int) -> int:
+    """Return the smallest number of equal parts, more than one if that can be."""
+    return next((one for one in range(2, length + 1) if length % one == 0), 1)
+
+
+def _number_of_splits(length: int) -> int:
+    """Return some number of equal parts: three or four of some keys each, else two of at least two, else one.
 
     What is rounded for each part is more with parts of one key, which no kernel has, than the laws allow of sums that
-    are put together by their logarithms.
+    are put together by their logarithms. Of two parts, nothing is made of what they were put together to.
     """
-    return next((one for one in range(2, length // least + 1) if length % one == 0), 1)
+    several = (one for one in (4, 3) if length % one == 0 and length >= one * _LARGEST)
+    return next(several, 2 if length % 2 == 0 and length > 2 else 1)
 
 
 def _of(length: str, of: Callable[[int], int]) -> Source:
@@ -89,11 +97,11 @@ def _of(length: str, of: Callable[[int], int]) -> Source:
 
 
 def _size(length: int) -> int:
-    return max(length // _number(length, 1), 1)
+    return max(length // _number(length), 1)
 
 
 _PARTS: Mapping[str, Source] = {
     **dict.fromkeys(_SIZES_OF_KEYS.split(), _of(KEY_LENGTH, _size)),
     **dict.fromkeys(_SIZES_OF_QUERIES.split(), _of(QUERY_LENGTH, _size)),
-    **dict.fromkeys(_NUMBERS.split(), _of(KEY_LENGTH, _number)),
+    **dict.fromkeys(_NUMBERS.split(), _of(KEY_LENGTH, _number_of_splits)),
 }

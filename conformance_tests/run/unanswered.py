@@ -31,12 +31,14 @@ def without_unanswered(results: Sequence[LawResult], implementation: Implementat
     """Return the results; laws in which a function of another interface has no valid result are not declared.
 
     So is every law of a function that is called like an operation in a file that names no framework, if it raises in
-    each law of its results: it is something else.
+    each law of its results: it is something else. Its derived gradients may raise where the forward pass answers, as
+    for a vector alone, if they hold in other laws.
     """
     if implementation.is_declared and not implementation.taken_as:
         return Answered(tuple(results))
     reasons = {name: reason for name in implementation.operations if (reason := _reason(name, results, implementation))}
     functions = {operation: function for function, operation in implementation.taken_as.items()}
+    going_back = _derived_in_part(results, implementation)
     refused: dict[str, list[str]] = {}
     kept: list[LawResult] = []
     for one in results:
@@ -44,9 +46,13 @@ def without_unanswered(results: Sequence[LawResult], implementation: Implementat
         forward = implementation.derived.get(operation, operation)
         if forward in reasons:
             kept.append(_undeclared(one, f"no operation {operation}"))
-        elif forward in functions and one.status == "error" and one.reason.startswith(_answers(operation)):
+        elif (
+            (forward in functions or operation in going_back)
+            and one.status == "error"
+            and one.reason.startswith(_answers(operation))
+        ):
             kept.append(_undeclared(one, one.reason))
-            refused.setdefault(functions[forward], []).append(one.reason.removeprefix(f"{operation} "))
+            refused.setdefault(functions.get(forward, operation), []).append(one.reason.removeprefix(f"{operation} "))
         else:
             kept.append(one)
     return Answered(
@@ -54,6 +60,13 @@ def without_unanswered(results: Sequence[LawResult], implementation: Implementat
         {name: reason for name, reason in reasons.items() if name not in implementation.derived},
         tuple(_said(function, reasons) for function, reasons in refused.items()),
     )
+
+
+def _derived_in_part(results: Sequence[LawResult], implementation: Implementation) -> set[str]:
+    """Return the derived operations of a file that claims no form, some of whose laws hold."""
+    if implementation.is_declared:
+        return set()
+    return {one.law.operation.name for one in results if one.status == "passed"} & implementation.derived.keys()
 
 
 def _has_its_names(implementation: Implementation, operation: str) -> bool:

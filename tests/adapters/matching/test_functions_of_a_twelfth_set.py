@@ -291,3 +291,36 @@ def test_a_scaling_of_one_leaves_the_tables_of_a_file_what_they_are(tmp_path: An
     assert not failed(check(str(place), tier="quick"))
     place.write_text(head + text.replace(":half]", "::2]"))
     assert "rotary.base" in failed(check(str(place), tier="quick"))
+
+
+class OfRows(torch.autograd.Function):
+    """A layer norm whose backward pass sums over the rows, of which a vector alone has none."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, gamma: Any, beta: Any, eps: float) -> Any:
+        centred = x - x.mean(-1, keepdim=True)
+        inverse = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + eps)
+        ctx.save_for_backward(centred * inverse, inverse, gamma)
+        return centred * inverse * gamma + beta
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> Any:
+        normal, inverse, gamma = ctx.saved_tensors
+        rows = tuple(range(upstream.dim() - 1))
+        of_normal = upstream * gamma
+        along = normal * (of_normal * normal).mean(-1, keepdim=True)
+        of_x = inverse * (of_normal - of_normal.mean(-1, keepdim=True) - along)
+        return of_x, (upstream * normal).sum(rows), upstream.sum(rows), None
+
+
+def layer_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    return OfRows.apply(x, gamma, beta, eps)
+
+
+def test_a_backward_pass_that_takes_no_vector_alone_is_not_judged_there(tmp_path: Any) -> None:
+    place = tmp_path / "mine.py"
+    text = "".join(map(inspect.getsource, (OfRows, layer_norm)))
+    place.write_text("from typing import Any\n\nimport torch\n\n\n" + text)
+    report = check(str(place))
+    assert not failed(report)
+    assert "1 law of layer_norm_backward is not judged: once it raised" in " ".join(report.notices)

@@ -57,8 +57,6 @@ def telling(broken: Sequence[LawResult]) -> tuple[str, ...]:
     largest = max((one.largest_excess for one in failing if not is_interface_law(one.law.id)), default=0.0)
     if largest > _ROUNDINGS:
         own_words = [result for result in own_words if not _repeats_nearly(result, largest)]
-    if any(_same_elsewhere(result, largest) for result in own_words):
-        own_words = [result for result in own_words if not _same_elsewhere(result, largest)]
     plain = [result for result in own_words if _key(result) == "value" and result.status == "failed"]
     if plain:
         own_words = [result for result in own_words if result is plain[0] or not _follows(result, plain[0])]
@@ -77,11 +75,6 @@ def _repeats_nearly(result: LawResult, largest: float) -> bool:
     excess = result.largest_excess
     nearly = 0.0 < excess <= max(_ROUNDINGS, _OF_WRONG_NUMBERS * largest) and math.isfinite(excess)
     return nearly and _key(result) in ("memory_layout", *OF_STATE)
-
-
-def _same_elsewhere(result: LawResult, largest: float) -> bool:
-    """Return whether arrays laid out otherwise give what is no more wrong than a result of plain arrays."""
-    return _key(result) == "memory_layout" and 0.0 < result.largest_excess <= _MUCH_MORE * largest
 
 
 def _stopped_by_shape(result: LawResult) -> bool:

@@ -12,7 +12,7 @@ from veriformer.adapters.matching.layouts import ATTENTION
 # "The queries are taken to be the last L positions", and not "a query is limited to the last keys".
 _LAST = re.compile(
     r"bottom[- ]?right|\bquer(y|ies)\s+(is|are|being|as|stands?|at)(\s+(taken|assumed|to|be|as|at|aligned|with|the))*"
-    r"\s+\W?last\b|<=? ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
+    r"\s+\W?last\b|(<=?|\bat position) ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
     re.I,
 )
 _FIRST = re.compile(r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b", re.I)

@@ -38,6 +38,7 @@ def named(found: Any) -> set[tuple[str, ...]]:
         "With causal=True the last query is aligned with the last key.",
         "If causal, the queries are taken to be the last positions of the keys.",
         "Causal. The queries are the *last* positions of the keys.",
+        "Causal: query i stands at position i + S - L.",
         "causal: the mask is aligned to the bottom right corner.",
     ),
 )

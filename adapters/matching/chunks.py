@@ -15,6 +15,7 @@ from veriformer.adapters.matching.sources import Taken
 
 # Of the probe's keys and queries, so many make two parts.
 _LARGEST = 4
+_SEVERAL_PARTS = 3
 _SIZES_OF_KEYS = (
     "chunk chunksize block blocksize kvchunk kvchunksize kchunk kchunksize kvblock kvblocksize blockk blockkv blockn "
     "kblock kblocksize bk bc tile tilesize blockcols keychunksize"
@@ -34,13 +35,19 @@ def forms(form: Form, found: Taken) -> list[Form]:
         return [form]
     defaults = [found.defaults.get(name) for name in named]
     of_number = bool(set(named.values()) & set(_NUMBERS.split()))
-    # A small number of parts would not put together what was put together before.
-    is_small = not of_number and all(isinstance(one, int) and one <= _LARGEST for one in defaults)
+    # Two parts would not put together what was put together before.
+    least = _SEVERAL_PARTS if of_number else 1
+    is_small = all(isinstance(one, int) and least <= one <= _LARGEST for one in defaults)
     few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
     if is_small:
         # What answers with its own sizes, and wrongly, does not ask for lengths that they divide.
         return [form, replace(few, last_resort=True)]
-    fixed = [] if of_number else [_fixed(form, _smaller(found, named))]
+    if of_number:
+        several = {name: _SEVERAL if one in _NUMBERS.split() else _PARTS[one] for name, one in named.items()}
+        # Lengths that the parts do not divide show keys that are dropped, unless the function refuses them.
+        of_any_length = _with(form, several, "so that there are three parts at most")
+        return [of_any_length, replace(few, last_resort=True), replace(form, last_resort=True)]
+    fixed = [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
 
 
@@ -100,6 +107,7 @@ def _size(length: int) -> int:
     return max(length // _number(length), 1)
 
 
+_SEVERAL = _of(KEY_LENGTH, lambda length: max(1, min(_SEVERAL_PARTS, length // 2)))
 _PARTS: Mapping[str, Source] = {
     **dict.fromkeys(_SIZES_OF_KEYS.split(), _of(KEY_LENGTH, _size)),
     **dict.fromkeys(_SIZES_OF_QUERIES.split(), _of(QUERY_LENGTH, _size)),

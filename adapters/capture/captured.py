@@ -10,18 +10,9 @@ from itertools import chain
 from typing import Any
 
 from veriformer.adapters.capture import random_state
+from veriformer.adapters.capture.fitting_inputs import HAND_OVER, NoInputsFit, first_that_runs, inputs_example
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
-from veriformer.adapters.capture.inputs import (
-    HAND_OVER,
-    Candidate,
-    NoInputsFit,
-    Shape,
-    arguments_of,
-    candidates,
-    first_that_runs,
-    inputs_example,
-    sizes_for,
-)
+from veriformer.adapters.capture.inputs import Candidate, Shape, arguments_of, candidates, sizes_for
 from veriformer.adapters.capture.models import Model, lacks_forward, load_model
 from veriformer.adapters.capture.offered import offered_candidates
 from veriformer.adapters.capture.trace import Trace

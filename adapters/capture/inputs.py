@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.image_shapes import begins_with_convolution, image_shapes
@@ -16,25 +16,16 @@ from veriformer.adapters.capture.named_inputs import Known, arrays_by_name
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.vocabulary import vocabulary
 from veriformer.adapters.capture.weights import Array, is_floating
-from veriformer.adapters.capture.widths import of_wanted_width
-from veriformer.adapters.errors import LoadError, describe
-from veriformer.adapters.import_errors import location
 
-HAND_OVER = (
-    "write a function `inputs()` in its file, or give `inputs=` in Python: the model's inputs, as a tuple of arrays or "
-    "a dictionary of them by argument"
-)
-Result = TypeVar("Result")
 Shape = tuple[int, ...]
 
 # Small primes: rarely the size of a part of a model.
 _BATCHES, _LENGTHS, _SHORT_LENGTHS = (2, 3, 5, 7), (11, 13, 17, 19), (7, 5, 3, 2)
 # Buckets of T5 for both directions differ from those for one from a distance of 9 on, with their usual number.
 _OTHER_LENGTHS = (13, 17, 11, *_SHORT_LENGTHS)
-# So many tokens at the end are padding, where a model says which token that is.
+# So many tokens at the end of the last sample are padding, where a model says which token that is.
 _PADDED = 2
-_MOST_LISTED = 6
-_MOST_ADJUSTED = 24
+# Of so few optional inputs each is named where it is left out.
 _FEW_OPTIONAL = 3
 
 _POSITION_TABLE = re.compile(r"pos|wpe", re.IGNORECASE)
@@ -77,10 +68,6 @@ class Candidate:
         return f"{self.description}, and {' and '.join(self.left_out)} left out (None)"
 
 
-class NoInputsFit(LoadError):
-    """No inputs that were guessed run; the message has each of them with what the model raised."""
-
-
 @dataclass(frozen=True)
 class Sizes:
     """The sizes of guessed inputs: of the batch, of the first sequence, and of a second one."""
@@ -121,69 +108,6 @@ def _lengths_within(shapes: Mapping[str, Shape]) -> list[int]:
     return [length for length in _LENGTHS if length <= limit] or [
         next((length for length in _SHORT_LENGTHS if length <= limit), _SHORT_LENGTHS[-1])
     ]
-
-
-def first_that_runs(candidates: Iterable[Candidate], run: Callable[[Candidate], Result]) -> tuple[Candidate, Result]:
-    """Return the first candidate that `run` takes, with what it returned; NoInputsFit where none does.
-
-    Where none does, vectors of the widths that the exceptions ask for are tried.
-    """
-    raised: list[tuple[str, str]] = []
-    adjusted: dict[str, Candidate] = {}
-    for candidate in chain(candidates, _each_as_it_comes(adjusted)):
-        try:
-            return candidate, run(candidate)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raised.append((candidate.description, f"{describe(error)}{location(error)}"))
-            for one in _of_wanted_width(candidate, str(error)):
-                adjusted.setdefault(one.description, one)
-    raise NoInputsFit(_none_fits(raised))
-
-
-def _each_as_it_comes(waiting: Mapping[str, Candidate]) -> Iterator[Candidate]:
-    """Yield what waits, and what is added meanwhile, up to a number."""
-    tried: set[str] = set()
-    while len(tried) < _MOST_ADJUSTED:
-        one = next((one for name, one in waiting.items() if name not in tried), None)
-        if one is None:
-            return
-        tried.add(one.description)
-        yield one
-
-
-def _of_wanted_width(candidate: Candidate, message: str) -> Iterator[Candidate]:
-    array = candidate.arguments[0] if len(candidate.arguments) == 1 else None
-    if isinstance(array, np.ndarray):
-        for vectors in of_wanted_width(array, message):
-            yield replace(candidate, description=f"floats {vectors.shape}", arguments=(vectors,))
-
-
-def _none_fits(raised: Sequence[tuple[str, str]]) -> str:
-    """Return what to do where no inputs fit; `raised` are the inputs that were tried, each with its exception."""
-    exceptions = dict.fromkeys(exception for _, exception in raised)
-    if len(raised) > 1 and len(exceptions) == 1:
-        return (
-            f"the model raised {next(iter(exceptions))} on each of the {len(raised)} inputs that were tried, such as "
-            f"{raised[0][0]}; if it needs others, {HAND_OVER}"
-        )
-    lines = [f"{description}: {exception}" for description, exception in raised]
-    if len(lines) > _MOST_LISTED:
-        lines[_MOST_LISTED:] = [f"and {len(lines) - _MOST_LISTED} others"]
-    tried = "".join(f"\n  {line}" for line in lines)
-    return f"the model runs on none of the inputs that were tried; {HAND_OVER}. Tried:{tried}"
-
-
-def inputs_example(called: Callable[..., Any] | None, first_input: int = 0) -> str:
-    """Return two lines of a function `inputs` with the arguments that a model must be given; empty if none is known."""
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    known = [one for one in arguments_of(called)[first_input:] if one.kind in by_name]
-    names = [one.name for one in known if one.default is one.empty] or [one.name for one in known[:1]]
-    if not names:
-        return ""
-    values = ", ".join(f'"{name}": ...' for name in names)
-    return f"\nFor example, with an array for each ...:\n  def inputs():\n      return {{{values}}}"
 
 
 def candidates(
@@ -293,7 +217,7 @@ class Filled:
             if argument.kind is argument.VAR_POSITIONAL:
                 positional += [given.pop(0) for _ in arrays if given]
             elif argument.kind is argument.VAR_KEYWORD or not (required or (takes_array and given)):
-                if argument.default is None and (self._is_plain or self._says_something(argument.name)):
+                if argument.default is None and (self._is_plain or _changes_what_is_read(argument.name)):
                     left_out.append(argument.name)
                 continue
             elif takes_array:
@@ -315,9 +239,6 @@ class Filled:
     def _is_plain(self) -> bool:
         """Whether so few inputs are optional that each is one of the model's author, and none of a library's many."""
         return sum(one.default is None for one in self.arguments) <= _FEW_OPTIONAL
-
-    def _says_something(self, name: str) -> bool:
-        return bool(_HIDING.search(name) or SEGMENTS.match(name))
 
     def names_of_inputs(self) -> list[str]:
         """Return the names of the arguments that arrays are handed to, in their order."""
@@ -351,6 +272,11 @@ class Filled:
         """Return what an argument is handed that is no input."""
         known = (*_KNOWN, (_POSITIONS, np.arange(self.sizes.length)))
         return next(value for names, value in known if names.search(argument.name))
+
+
+def _changes_what_is_read(name: str) -> bool:
+    """Return whether an argument is called as what hides tokens, or says where each belongs, is called."""
+    return bool(_HIDING.search(name) or SEGMENTS.match(name))
 
 
 def arguments_of(called: Callable[..., Any] | None) -> list[inspect.Parameter]:
@@ -394,7 +320,8 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
     other = filled.tokens(rows, batch, other_length)
     names = [argument.name for argument in filled.arguments]
     shapes = f"({batch}, {length}) and ({batch}, {other_length})"
-    below = f"below {rows}" if filled.padding is None else f"below {rows}, {_PADDED} of them padding ({filled.padding})"
+    padded = f", the last sample ending with {_PADDED} of padding ({filled.padding})"
+    below = f"below {rows}{'' if filled.padding is None else padded}"
     described = f"tokens ({batch}, {length}) {below}"
     possible = [
         filled.with_arrays(described, one),
@@ -404,7 +331,7 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
         # A second input may be the number of a segment, a style, or a sample.
         filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros of that shape", one, np.zeros_like(one)),
         filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros ({batch},)", one, np.zeros_like(one[:, 0])),
-        filled.with_arrays(f"tokens ({length},) {below}", one[0]),
+        filled.with_arrays(f"tokens ({length},) below {rows}", one[0]),
     ]
     if any("mask" in argument.name and argument.default is argument.empty for argument in filled.arguments):
         possible += [

@@ -19,8 +19,8 @@ def stated_padding(found: object, configuration: Mapping[str, Plain], home: obje
     `configuration` is what the model says of itself, by where it stands, and `home` the module that it was found in.
     """
     constants = vars(home) if isinstance(home, ModuleType) else {}
-    named = {name.rpartition(".")[2]: value for name, value in configuration.items()} | constants
-    stated = [value for name, value in named.items() if _NAME.search(name) or _CONSTANT.match(name)]
+    named = [*((name.rpartition(".")[2], value) for name, value in configuration.items()), *constants.items()]
+    stated = [value for name, value in named if _NAME.search(name) or _CONSTANT.match(name)]
     known = {one for one in (*stated, *_of_tables(found)) if isinstance(one, int) and not isinstance(one, bool)}
     return known.pop() if len(known) == 1 and min(known) >= 0 else None
 

@@ -47,8 +47,6 @@ _ONE_POSITION = Changed(
     lambda array, shape: reshaped(array, (*shape[:2], 1, shape_of(array)[-1])),
 )
 _ROOM = 16
-# The steps of JAX that were compiled; None where that cannot be done.
-_COMPILED: dict[Callable[..., Any], Callable[..., Any] | None] = {}
 _LEAST_LIKENESS = 0.3
 
 
@@ -138,6 +136,7 @@ class _Steps:
     position: int = 0
     kept: Any = None
     started: bool = False
+    may_compile: bool = True
 
     def taken(self, arguments: Arguments) -> Any:
         """Return the output of a step, whose arguments are in the function's layout."""
@@ -152,10 +151,22 @@ class _Steps:
             given[self.roles["cache"]] = self.kept
         else:
             given[self.roles["key_cache"]], given[self.roles["value_cache"]] = self.kept
-        returned = _answer(self.function, given)
+        returned = self._answer(given)
         rows = 2 if self.layout.words.startswith("(B, H") else 1
         self.position += 1 if self.layout is _ONE_POSITION else shape_of(arguments["query"])[rows]
         return self._output(returned)
+
+    def _answer(self, given: Mapping[str, Any]) -> Any:
+        """Return what the function returns: of JAX compiled, if it can be, since the steps of a sequence are many."""
+        of_jax = any(type(one).__module__.partition(".")[0] in ("jax", "jaxlib") for one in given.values())
+        if of_jax and self.may_compile:
+            try:
+                # What was compiled for a function is found again by the function.
+                return sys.modules["jax"].jit(self.function)(**given)
+            except Exception:
+                # It asks for values, or keeps an object of its own: run as it is, it may answer.
+                self.may_compile = False
+        return self.function(**given)
 
     def _output(self, returned: Any) -> Any:
         if not isinstance(returned, tuple | list):
@@ -215,26 +226,6 @@ class _Steps:
         ]
         functions = [one for name, one in made if not isinstance(one, type) and not is_step(one)]
         return next(iter([*functions, *(one for _, one in made if isinstance(one, type))]), None)
-
-
-def _answer(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """Return what a step answers: of JAX compiled, if it can be, since hundreds of steps are taken one by one."""
-    if not _is_of_jax(given):
-        return function(**given)
-    if function not in _COMPILED:
-        _COMPILED[function] = sys.modules["jax"].jit(function)
-    compiled = _COMPILED[function]
-    if compiled is not None:
-        try:
-            return compiled(**given)
-        except Exception:
-            # It asks for values, or keeps something in arrays of NumPy: run as it is, it may answer.
-            _COMPILED[function] = None
-    return function(**given)
-
-
-def _is_of_jax(given: Mapping[str, Any]) -> bool:
-    return any(type(one).__module__.partition(".")[0] in ("jax", "jaxlib") for one in given.values())
 
 
 def _built(build: Callable[..., Any], sizes: Mapping[str, int]) -> Any:

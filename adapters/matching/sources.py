@@ -152,7 +152,7 @@ def _lengths_in(record: Operation, takings: Sequence[Taking]) -> list[str]:
 
 
 def _turned_too(record: Operation, takings: Sequence[Taking]) -> list[str]:
-    """Return the keys that a rotation turns beside the queries, which are no positions."""
+    """Return the keys that a rotation turns as it turns the queries: they are no positions."""
     if record.name != "rotary_embedding" or not any(folded(one.name) in QUERIES for one in takings):
         return []
     return [one.name for one in takings if folded(one.name) in KEYS]

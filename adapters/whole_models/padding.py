@@ -97,7 +97,7 @@ def padding_of(sequences: Sequences, draw: Any, longest: int) -> Padding | None:
     if sequences.axes[0] is None or sequences.axes[1] is None or length <= _BEHIND.start:
         return None
     names = [one.name for one in parameters_of(sequences.stage)]
-    # A mask of pairs beside it can hide single keys too.
+    # A mask of pairs can hide single keys too, and is tried after these.
     for name in sorted(names, key=lambda one: not _OF_TOKENS.search(one)):
         place = sequences.place_of(name)
         if _is_of_lengths(name, sequences, place):

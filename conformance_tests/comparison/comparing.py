@@ -255,6 +255,7 @@ class _Comparing:
             architectures=tuple(each for each in mine if each in theirs),
             left_padding=not any(each.limited(name, "left_padding") for each in self.both),
             equal_widths=pair.first.equal_widths or pair.second.equal_widths,
+            equal_lengths=any(each.limited(name, "unequal_lengths") for each in self.both),
             causal_excludes_mask=any(s.conventions.get("causal_with_mask") == "rejects" for s in subjects),
             bias_excludes_mask=pair.first.refuses_bias_beside_mask or pair.second.refuses_bias_beside_mask,
             compiles_per_shape=any(each.framework.compiles_per_shape for each in self.both),

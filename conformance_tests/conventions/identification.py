@@ -241,6 +241,7 @@ def _drawn(profile: Profile) -> Iterator[Inputs]:
         architectures=implementation.architectures.get(name, ()),
         left_padding=not implementation.limited(name, "left_padding"),
         equal_widths=profile.equal_widths,
+        equal_lengths=implementation.limited(name, "unequal_lengths"),
         compiles_per_shape=implementation.framework.compiles_per_shape,
     )
     if isinstance(space, AttentionSpace):

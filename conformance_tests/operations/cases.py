@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from veriformer.conformance_tests.drawing import choices
 from veriformer.conformance_tests.drawing.case import Case
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.drawing.space import NoSpace, OwnSpace, Space
-from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.suites import suite_of
 
 
 def cases(space: Space, limits: Limits) -> choices.Choice[Case]:
     """Return the choice among the cases of a space; TypeError if it has no cases."""
-    space = _limited(resolved(space, limits.operation), limits)
+    space = resolved(space, limits.operation)
     if isinstance(space, NoSpace):
         raise TypeError(f"no cases are drawn from {type(space).__name__}")
     choice = suite_of(limits.operation).draw(space, limits)
@@ -23,17 +20,7 @@ def cases(space: Space, limits: Limits) -> choices.Choice[Case]:
 
 def further_cases(space: Space, limits: Limits) -> list[Case]:
     """Return the cases that a law of a space is tried on whatever else is drawn."""
-    return list(suite_of(limits.operation).further(_limited(resolved(space, limits.operation), limits), limits))
-
-
-def _limited(space: Space, limits: Limits) -> Space:
-    """Return the space with as many queries as keys, where an implementation declares that there are no others."""
-    if not limits.equal_lengths or not isinstance(space, AttentionSpace) or space.lengths == "unequal":
-        return space
-    # A law about one key, say, is tried with one query then.
-    fixed = space.queries or space.keys
-    fits = fixed is None or (fixed >= max(space.least_queries, space.least_keys) and space.keys in (None, fixed))
-    return replace(space, lengths="equal", queries=fixed, keys=fixed) if fits else space
+    return list(suite_of(limits.operation).further(resolved(space, limits.operation), limits))
 
 
 def resolved(space: Space, operation: str) -> Space:

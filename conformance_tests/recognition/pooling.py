@@ -141,6 +141,7 @@ def _has_samples(array: Array, batch: int) -> bool:
 
 
 def _words_of(kept: Array) -> str:
+    """Return what is read where a table (B, L) says which positions count."""
     if (kept.astype(bool).sum(axis=1) == 1).all():
         return "one position of each sample"
     return "the mean over the positions that are kept"

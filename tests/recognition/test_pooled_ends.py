@@ -29,9 +29,8 @@ class Encoder(torch.nn.Module):
         if self.kept == "all":
             x = x.mean(1)
         elif self.kept == "chosen":
-            x = (
-                x * torch.nn.functional.one_hot((7 * tokens % 31).argmax(-1), tokens.shape[1]).to(x.dtype)[..., None]
-            ).sum(1)
+            place = torch.nn.functional.one_hot((7 * tokens % 31).argmax(-1), tokens.shape[1])
+            x = (x * place.to(x.dtype)[..., None]).sum(1)
         else:
             weights = (tokens != PAD).to(x.dtype)[..., None]
             x = (x * weights).sum(1) / weights.sum(1).clamp(min=1e-9)

@@ -41,6 +41,8 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
         name = ADDITIONS[limits.operation]
         space = replace(space, bias="always") if name == "bias" else replace(space, sinks="always")
         limits = replace(limits, features=limits.features | {name})
+    if limits.equal_lengths:
+        space = _of_equal_lengths(space)
     if limits.compiles_per_shape and not limits.small:
         compiled = choices.sampled_from([_fixed(chosen, space, limits) for chosen in pooled(limits.pool, limits.turn)])
     else:
@@ -60,6 +62,14 @@ def attention_cases(space: AttentionSpace, limits: Limits) -> choices.Choice[Att
         compiled = choices.builds(lambda chosen, size: (chosen[0], size, chosen[1]), settings, sizes)
     values = choices.sampled_from(tuple(product(space.amplitudes, space.palettes, space.mask_kinds)))
     return choices.builds(lambda *drawn: _case(limits, space, *drawn), compiled, values, SEEDS)
+
+
+def _of_equal_lengths(space: AttentionSpace) -> AttentionSpace:
+    """Return the space with as many queries as keys, unless its law is about other numbers of them."""
+    # A law about one key is tried with one query.
+    fixed = space.queries or space.keys
+    fits = fixed is None or (fixed >= max(space.least_queries, space.least_keys) and space.keys in (None, fixed))
+    return replace(space, lengths="equal", queries=fixed, keys=fixed) if fits and space.lengths != "unequal" else space
 
 
 def _case(

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from veriformer.adapters.capture.inputs import (
-    Candidate,
-    NoInputsFit,
-    candidates,
-    first_that_runs,
-    inputs_example,
-    vocabulary,
-)
+from veriformer.adapters.capture.fitting_inputs import NoInputsFit, first_that_runs, inputs_example
+from veriformer.adapters.capture.inputs import Candidate, candidates, vocabulary
 
 
 def shapes_seen(shapes, called, first_input=0):
@@ -268,7 +262,7 @@ def test_the_last_sequence_ends_with_the_token_that_is_padding():
     first = next(candidates(LANGUAGE_MODEL, lambda src, tgt: None, padding=3))
     source, target = first.arguments
     assert (source[-1, -2:] == 3).all() and (target[-1, -2:] == 3).all() and (source != 3).sum() >= source.size - 3
-    assert first.description == "tokens (2, 11) and (2, 7) below 53, 2 of them padding (3)"
+    assert first.description == ("tokens (2, 11) and (2, 7) below 53, the last sample ending with 2 of padding (3)")
 
 
 def test_padding_is_not_drawn_where_an_argument_says_what_is_padding():

@@ -23,6 +23,7 @@ def home_with(**constants):
         ({"cfg.pad_idx": 2, "src_pad_idx": 2}, {"PAD": 2}, 2),
         ({}, {"PAD_TOKEN": 1}, 1),
         ({"src_pad_id": 1, "tgt_pad_id": 2}, {}, None),
+        ({"config.encoder.pad_id": 1, "config.decoder.pad_id": 2}, {}, None),
         ({"config.pad_token_id": -100}, {}, None),
         ({"config.padding": 3, "pad": 1, "pad_id": True}, {"PAD": "<pad>"}, None),
     ],

@@ -14,7 +14,10 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from veriformer import check
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
+from veriformer.adapters.matching import chunks
+from veriformer.adapters.matching.forms import KEY_LENGTH, Form
 from veriformer.adapters.matching.modules import functions_of_classes
+from veriformer.adapters.matching.sources import Taken
 from veriformer.conformance_tests.drawing.limits import Limits
 from veriformer.conformance_tests.operations.attention.case import AttentionSpace
 from veriformer.conformance_tests.operations.cases import cases
@@ -237,9 +240,16 @@ def split_kv_attention(q: Any, k: Any, v: Any, n_splits: int) -> Any:
     return out
 
 
-def test_parts_of_one_key_are_not_asked_for() -> None:
-    for seed in range(3):
-        assert not failed(check({"split_kv_attention": split_kv_attention}, tier="quick", seed=seed))
+def test_keys_come_in_three_parts_of_several_keys() -> None:
+    report = check({"split_kv_attention": split_kv_attention}, tier="quick")
+    assert not failed(report)
+    assert "`n_splits` so that there are three parts at most" in " ".join(report.notices)
+    operation, name = "scaled_dot_product_attention", "n_splits"
+    form, found = Form(operation, {name: str}), Taken({name: str}, (), {}, ())
+    for one, most in zip(chunks.forms(form, found)[:2], (3, 4), strict=True):
+        numbers = {keys: one.sources[name]({KEY_LENGTH: keys}) for keys in range(1, 66)}
+        assert all(number == 1 or keys // number > 1 for keys, number in numbers.items())
+        assert max(numbers.values()) == most
 
 
 # Weights in a record, by which the parameter is known.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
 from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded
+from veriformer.conformance_tests.run.left_out import left_out
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 _MOST_ALONE = 6
-# How the reasons begin that speak of no operation.
-_UNLIKE = ("nearest are", "no operation", "its name says")
+_HOW = "--as FUNCTION=OPERATION names one"
 # The status of a report on a model of which too little was recognised.
 _NOT_JUDGED = 2
 ReportOf = Callable[[str], Report]
@@ -40,7 +40,7 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     taken = [name for name in tops if {name, f"{name}.forward", f"{name}.backward"}.intersection(first.taken_as)]
     left = [name for name in tops if name not in taken and name not in known]
     reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left))), reasons)
-    return [replace(first, notices=(*first.notices, *_notices(reasons)), not_judged=reasons), *reports[1:]]
+    return [replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons), *reports[1:]]
 
 
 def _of_classes(
@@ -52,7 +52,7 @@ def _of_classes(
     if not reports:
         raise NoOperations("\n  ".join([str(error), *reasons.values()]))
     reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], reasons)
-    return [replace(reports[0], notices=(*reports[0].notices, *_notices(reasons))), *reports[1:]]
+    return [replace(reports[0], notices=(*reports[0].notices, *left_out(reasons, _HOW))), *reports[1:]]
 
 
 def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict[str, str]) -> list[Report]:
@@ -79,13 +79,3 @@ def _brief(error: LoadError) -> str:
     """Return why a class or a function is no model, without what it is as an operation, which is said before."""
     said = str(error).partition("; it declares no operation either")[0]
     return said.partition("\n")[0].removesuffix(" Tried:")
-
-
-def _notices(reasons: Mapping[str, str]) -> list[str]:
-    """Return the sentences that name what is left out: what nothing suggests in one of them, with what to do."""
-    unlike = [name for name, reason in reasons.items() if reason.startswith(_UNLIKE)]
-    near = [f"not judged: {name} ({reason})" for name, reason in reasons.items() if name not in unlike]
-    if not unlike:
-        return near
-    hint = "no operation fits; --as FUNCTION=OPERATION names one"
-    return [*near, f"not judged: {', '.join(unlike)} ({hint})"]

@@ -24,10 +24,11 @@ from veriformer.adapters.matching.backward_pairs import Pair
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.gradients import Laid, along_first_axis, layouts_of
 from veriformer.adapters.matching.layouts import Arguments, refuse_lengths
-from veriformer.adapters.matching.names import is_called, parameters_of
+from veriformer.adapters.matching.names import folded, is_called, parameters_of
 from veriformer.adapters.matching.probes import CONVENTIONS, EQUAL_LENGTHS, EQUAL_WIDTHS, SIZES, drawn_argument, is_near
 from veriformer.adapters.matching.search import Found, needs
 from veriformer.adapters.matching.search import form_of as form_of_forward
+from veriformer.adapters.matching.sources import LAST_AXIS
 from veriformer.adapters.matching.special import drawn_mask
 from veriformer.adapters.matching.texts import source_of
 from veriformer.adapters.matching.wired import Wired
@@ -132,7 +133,9 @@ def _forms(
     layouts = layouts_of(operation)
     if forward is not None:
         layouts.sort(key=lambda one: one.words != forward.form.layout.words)
-        if isinstance(forward.form.layout, OfFirstAxis):
+        # A backward pass that is not told the axis has its own, whatever its forward function is asked for.
+        told_axis = call.needs_forward or any(folded(one) in LAST_AXIS for one in call.sources)
+        if isinstance(forward.form.layout, OfFirstAxis) and told_axis:
             layouts = list(map(along_first_axis, layouts))
     calls = [call]
     if any(saved.kept_called(operation, one) for one in call.sources):

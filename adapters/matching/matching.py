@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -159,13 +159,31 @@ def matched(
             for one in (other_result, _with_fewer_key_heads(best)):
                 if one is not None and one.operation not in (*taken, *candidates, *functions):
                     candidates[one.operation] = one
-    return replace(_of_one_framework(candidates, alone, declared), others=others)
+    chosen = declared or _framework_of_most(candidates.values())
+    if declared is None:
+        candidates = {key: _with_arrays_of(chosen, one, functions, asked) for key, one in candidates.items()}
+    return replace(_of_one_framework(candidates, alone, chosen), others=others)
 
 
-def _of_one_framework(candidates: Mapping[str, _Candidate], alone: Sequence[str], declared: str | None) -> Matched:
-    """Return the candidates of the framework that most of them take; the others are judged by themselves."""
-    names = [one.framework for one in candidates.values()]
-    chosen = declared or (max(dict.fromkeys(names), key=names.count) if names else "numpy")
+def _framework_of_most(candidates: Collection[_Candidate]) -> str:
+    names = [one.framework for one in candidates]
+    return max(dict.fromkeys(names), key=names.count) if names else "numpy"
+
+
+def _with_arrays_of(
+    chosen: str, candidate: _Candidate, functions: Mapping[str, Callable[..., Any]], asked: Mapping[str, str]
+) -> _Candidate:
+    """Return a function with arrays of the chosen framework where it takes these too: plain operators take any."""
+    function = functions.get(candidate.name)
+    if candidate.framework == chosen or function is None or sublayer_of(function) is not None:
+        return candidate
+    other, _ = _best(candidate.name, function, chosen, asked.get(candidate.name))
+    alike = other is not None and (other.operation, other.found.exact) == (candidate.operation, candidate.found.exact)
+    return other if other is not None and alike else candidate
+
+
+def _of_one_framework(candidates: Mapping[str, _Candidate], alone: Sequence[str], chosen: str) -> Matched:
+    """Return the candidates of the chosen framework; the others are judged by themselves."""
     ours = [one for one in candidates.values() if one.framework == chosen]
     return Matched(
         operations={one.operation: Adopted(one.function, one.found.form) for one in ours},

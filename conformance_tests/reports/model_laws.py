@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.unjudged import by_reason, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, title, violation
 from veriformer.conformance_tests.run.judged import Judged

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from veriformer.conformance_tests.comparison.comparison import Comparison
 from veriformer.conformance_tests.conventions.identification import Identification
 from veriformer.conformance_tests.core.law_result import LawResult, Status, is_unexpected
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, plain
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
@@ -19,7 +20,6 @@ from veriformer.conformance_tests.reports.diagnoses import findings_of
 from veriformer.conformance_tests.reports.grids import error_bar
 from veriformer.conformance_tests.reports.model import counts_sentence, verdict_sentence
 from veriformer.conformance_tests.reports.places import shown_file
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.two_implementations import outcome_words
 from veriformer.conformance_tests.reports.two_implementations import summary as comparison_summary
 from veriformer.conformance_tests.run.model_report import ModelReport

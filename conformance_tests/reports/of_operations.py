@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult, Status, is_broken, is_unexpected
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few, joined
 from veriformer.conformance_tests.reports.definitions import place_words
 from veriformer.conformance_tests.reports.diagnoses import conclusion, told_before
 from veriformer.conformance_tests.reports.gist import mistake_names
 from veriformer.conformance_tests.reports.layout import Lines, entry, heading, paragraph, spaced
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.undeclared import is_absent, missing_features
 from veriformer.conformance_tests.reports.unjudged import as_before, said_before, unjudged
 from veriformer.conformance_tests.reports.violation import CROSS, violation

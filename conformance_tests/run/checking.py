@@ -16,6 +16,7 @@ from veriformer.conformance_tests.core.selection import Effort, Selection, sever
 from veriformer.conformance_tests.run.checking_models import check_model, checked
 from veriformer.conformance_tests.run.demands import Demands
 from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
+from veriformer.conformance_tests.run.left_out import naming_what_is_left_out
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.pace import Pace, Progress
 from veriformer.conformance_tests.run.report import Report
@@ -111,7 +112,7 @@ def check(
 
     def as_implementation() -> Report:
         _refuse_what_is_for_models(inputs, demands)
-        return run_check(target, options)
+        return naming_what_is_left_out(run_check(target, options))
 
     as_model = partial(check_model, target, inputs, seed=seed, isolation=limits, demands=demands)
     return checked(target, as_model, as_implementation, _about_laws(options))

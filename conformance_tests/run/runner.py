@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -15,8 +15,9 @@ from veriformer.conformance_tests.conventions.inference import examine
 from veriformer.conformance_tests.conventions.profile import Finding, Profile
 from veriformer.conformance_tests.conventions.seldom_meant import seldom_meant
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.core.law_result import LawResult, is_broken
+from veriformer.conformance_tests.core.law_result import LawResult, is_broken, is_unexpected
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.work import Work
@@ -126,7 +127,7 @@ class Run:
             for result in self._results(most_revealing_first(chosen)):
                 tried[result.law.id] = result
             tried |= judged_under_others(self, chosen, tried)
-            tried |= self._smallest_of_derived(tried)
+            tried |= self._with_smallest_cases([tried[law.id] for law in chosen if law.id in tried])
         except KeyboardInterrupt:
             if not self.options.keeps_interrupted:
                 raise
@@ -176,23 +177,25 @@ class Run:
                 yield found
 
     def try_in_run(self, law: Law) -> LawResult:
-        """Try one law of a whole run: of a derived operation without looking for the smallest case.
+        """Try one law of a whole run, with a brief search for a smaller case; for none of a derived operation.
 
-        Where the operation that it is derived from breaks laws too, which is not known yet, nobody looks at it.
+        Which law says most is not known yet, nor whether the operation that this one is derived from breaks laws too:
+        then nobody looks at its cases.
         """
-        return self.try_law(law, shrink=law.statement.operation.name not in self.implementation.derived)
+        derived = law.statement.operation.name in self.implementation.derived
+        return self.try_law(law, shrink=not derived, briefly=True)
 
-    def try_law(self, law: Law, *, shrink: bool = True) -> LawResult:
+    def try_law(self, law: Law, *, shrink: bool = True, briefly: bool = False) -> LawResult:
         """Try one law; an implementation that prints, raises or keeps state, and a package whose code raises, do not
         affect other laws.
         """
         try:
-            return self._try_law(law, shrink)
+            return self._try_law(law, shrink, briefly)
         except Exception as error:
             reason = blamed_on_its_package(law.statement.operation.name, error)
             return LawResult(law.statement, "error", reason=reason, traceback=formatted_traceback(error))
 
-    def _try_law(self, law: Law, shrink: bool) -> LawResult:
+    def _try_law(self, law: Law, shrink: bool, briefly: bool) -> LawResult:
         reason = not_declared(self.implementation, law)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
@@ -202,20 +205,26 @@ class Run:
         with captured(self.implementation) as written:
             profile = self.profile_of(law.statement.operation)
             with self.pace.measuring(law, self.implementation.stopwatch):
-                result = self.survival.reported_by(self.searched(law, profile, shrink=shrink))
+                result = self.survival.reported_by(self.searched(law, profile, shrink=shrink, briefly=briefly))
         printed = self._printed[law.statement.operation.name] or first_line(written.getvalue())
         return replace(result, seconds=time.monotonic() - started, printed=printed)
 
-    def _smallest_of_derived(self, tried: Mapping[str, LawResult]) -> dict[str, LawResult]:
-        """Return the broken laws of derived operations with their smallest cases, where the forward pass is right."""
-        broken = {result.law.operation.name for result in tried.values() if is_broken(result)}
-        wrong_alone = {name for name, origin in self.implementation.derived.items() if origin not in broken}
-        again = [
-            result.law.id
-            for result in tried.values()
-            if result.status == "failed" and result.law.operation.name in wrong_alone - self.deadly
-        ]
-        found = (self.with_reason(self.try_law(laws()[name])) for name in again if self.options.shrink)
+    def _with_smallest_cases(self, results: list[LawResult]) -> dict[str, LawResult]:
+        """Return the broken laws whose cases are looked at, with the smallest ones.
+
+        That is the law which says most about each operation, and all laws of a derived one whose forward pass is right.
+        """
+        broken: dict[str, list[LawResult]] = {}
+        for result in filter(is_broken, results):
+            broken.setdefault(result.law.operation.name, []).append(result)
+        again: list[LawResult] = []
+        for name in broken.keys() - self.deadly:
+            # A law that is expected to fail is not shown.
+            of_operation = [result for result in results if result.law.operation.name == name]
+            its = [result for result in most_telling_first(of_operation) if is_unexpected(result)]
+            origin = self.implementation.derived.get(name)
+            again += its[:1] if origin is None else its if origin not in broken else []
+        found = (self.with_reason(self.try_law(laws()[result.law.id])) for result in again if self.options.shrink)
         # What the budget leaves no time for keeps the case that was found first.
         return {result.law.id: result for result in found if result.status == "failed"}
 
@@ -298,15 +307,16 @@ class Run:
         limits = replace(self.limits(profile, seed), turn=turns()[law.id])
         search = Search(law, profile.subject, limits, seed, examples, self.selection.batches)
         search.is_spent = self.pace.is_spent
-        search.most_tried = self.options.most_tried or search.most_tried
+        search.most_tried = self.options.most_tried
         return search
 
-    def searched(self, law: Law, profile: Profile, *, shrink: bool = True) -> LawResult:
-        """Return the result of one law under the conventions of a profile."""
+    def searched(self, law: Law, profile: Profile, *, shrink: bool = True, briefly: bool = False) -> LawResult:
+        """Return the result of one law under the conventions of a profile; a smaller case is looked for `briefly`."""
         reason = not_offered(law, profile)
         if reason:
             return LawResult(law.statement, "not_declared", reason=reason)
         search = self.search(law, profile)
+        search.briefly = briefly
         # Small cases that hang would hang again for every law.
         shrink = shrink and self.options.shrink and profile.subject.operation.name not in self.kept_large
         outcome = search.judge_once() if isinstance(law.space, NoSpace) else search.run(shrink=shrink)

@@ -52,6 +52,9 @@ from veriformer.conformance_tests.operations.rarities import rare_cases
 # finds. Where a framework compiles for each shape, a call takes as long as many others.
 MOST_TRIED = 1_000
 MOST_TRIED_COMPILED = 120
+# The same where the case of another law may be the one that is shown.
+BRIEFLY_TRIED = 200
+BRIEFLY_TRIED_COMPILED = 60
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.
 _SMALL, _OF_ALL_SIZES = 0.25, 0.25
@@ -119,8 +122,9 @@ class Search:
     # Whether the search for a smaller case ended early: where a call did not come back, and (`cut_short`) by the clock.
     gave_up: bool = False
     cut_short: bool = False
-    # The calls that may be made in order to find a smaller case.
-    most_tried: int = field(default_factory=lambda: MOST_TRIED)
+    # The calls that may be made in order to find a smaller case; None for the usual number, which is less if `briefly`.
+    most_tried: int | None = None
+    briefly: bool = False
     # Whether the user's budget, if there is one, is spent.
     is_spent: Callable[[], bool] = lambda: False
     _known: dict[AnyCase, Outcome] = field(default_factory=dict)
@@ -346,7 +350,7 @@ class Search:
     def example_of(self, refusal: Refused) -> Outcome:
         """Return the outcome of a small case that is refused, with its calls made all the same."""
         small, whole = self._drawn(replace(self.limits, small=True), _SWEPT_DRAWS), list(self._known)
-        for case in sorted(small, key=_length)[: self.most_tried] + whole:
+        for case in sorted(small, key=_length)[:MOST_TRIED] + whole:
             if self.judge(case).refusal == refusal:
                 known, self.subject.refusals = self.subject.refusals, None
                 outcome = self.judge(case)
@@ -392,7 +396,9 @@ class Search:
     @property
     def _most(self) -> int:
         """How many calls may be made in order to find a smaller case."""
-        return MOST_TRIED_COMPILED if self.limits.compiles_per_shape else self.most_tried
+        if self.limits.compiles_per_shape:
+            return BRIEFLY_TRIED_COMPILED if self.briefly else MOST_TRIED_COMPILED
+        return self.most_tried or (BRIEFLY_TRIED if self.briefly else MOST_TRIED)
 
     def _count_shrinking(self, outcome: Outcome) -> None:
         self._tried += max(len(self.subject.calls), 1)

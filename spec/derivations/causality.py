@@ -46,6 +46,9 @@ PREFIX_QUERY = Context(
     blocks=(NO_LOOK_AHEAD,),
     indicators=frozenset({keep}),
 )
+LAST_QUERY = Context(
+    ranges={i: (L, L), e: up_to(d_v)}, blocks=(Block(keep, ((L, L), TOKENS), 1),), indicators=frozenset({keep})
+)
 NEWEST = Context(ranges={i: up_to(prefix + 1), e: up_to(d_v)}, splits={up_to(prefix + 1): prefix})
 ROW = Context(ranges={j: KEYS}, indicators=frozenset({keep, other_keep}))
 
@@ -107,6 +110,13 @@ PREFIXES = (
         attention(score, entry_of(value), PREFIX, entry_of(keep))(i, e),
         "Split the sums over the keys at P: for a query i ≤ P all later terms have the factor 0.",
         context=PREFIX_QUERY,
+    ),
+    Step(
+        "The last query sees every key",
+        attention(score, entry_of(value), TOKENS, entry_of(keep))(i, e),
+        attention(score, entry_of(value), TOKENS)(i, e),
+        "No key comes after it, so that each has the factor 1: the mask changes nothing.",
+        context=LAST_QUERY,
     ),
     Step(
         "One more key adds one term to numerator and denominator",

@@ -176,11 +176,14 @@ OWN_POSITION = Property(
 )
 PREFIX = Property(
     key="causal.prefix",
-    statement="Cutting the end off a sequence does not change the results before the cut.",
-    formula="f(Q, K, V; is_causal)[: L − t] = f(Q[: L − t], K[: S − t], V[: S − t]; is_causal)",
+    statement="A cut at the end does not change the results before it, and the last query sees every key.",
+    formula=(
+        "f(Q, K, V; is_causal)[: L − t] = f(Q[: L − t], K[: S − t], V[: S − t]; is_causal); "
+        "L = S: f(Q, K, V; is_causal)[L − 1] = f(Q, K, V)[L − 1]"
+    ),
     source=VASWANI,
     derivation="causality",
-    steps=("The outputs of a prefix are those of the prefix alone",),
+    steps=("The outputs of a prefix are those of the prefix alone", "The last query sees every key"),
     features=("is_causal",),
 )
 UNEQUAL_LENGTHS = Property(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from veriformer.conformance_tests import check
-from veriformer.conformance_tests.reports.ranking import most_telling_first
+from veriformer.conformance_tests.core.ranking import most_telling_first
 
 Array = np.ndarray
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken, is_unexpected
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations
@@ -15,7 +16,6 @@ from veriformer.conformance_tests.reports.exports.outcome import Checked, Level,
 from veriformer.conformance_tests.reports.layout import as_text, blank
 from veriformer.conformance_tests.reports.locations import Place, raised_at
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.targets import target
 from veriformer.conformance_tests.reports.unjudged import by_reason, circumstances
 from veriformer.conformance_tests.reports.violation import evidence, title

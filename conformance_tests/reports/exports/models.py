@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, joined
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.recognition.findings import Departure, Part
@@ -15,7 +16,6 @@ from veriformer.conformance_tests.reports.layout import as_text
 from veriformer.conformance_tests.reports.locations import Place, definition
 from veriformer.conformance_tests.reports.model import verdict_sentence
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 

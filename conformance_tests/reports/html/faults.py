@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from veriformer.conformance_tests.core.law_result import LawResult, is_unexpected
+from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.diagnosis.explanation import Explanation, explanations
 from veriformer.conformance_tests.mistakes import catalogue
 from veriformer.conformance_tests.reports.diagnoses import LIKELY, findings_of
-from veriformer.conformance_tests.reports.ranking import most_telling_first
 from veriformer.conformance_tests.reports.unjudged import essence
 from veriformer.conformance_tests.run.report import Report
 

@@ -73,6 +73,27 @@ def test_a_backward_pass_is_asked_along_the_axis_of_its_forward_pass() -> None:
     assert "softmax_backward.grad_x" in failed(check(wrong, tier="quick"))
 
 
+# A softmax along any axis, whose backward pass is for the last one.
+def softmax(x: Any, axis: int = -1) -> Any:
+    raised = np.exp(x - x.max(axis=axis, keepdims=True))
+    return raised / raised.sum(axis=axis, keepdims=True)
+
+
+def backward_of_last(dy: Any, y: Any) -> Any:
+    return y * (dy - (dy * y).sum(axis=-1, keepdims=True))
+
+
+def backward_over_rows(dy: Any, y: Any) -> Any:
+    return y * (dy - (dy * y).sum(axis=0, keepdims=True))
+
+
+def test_a_backward_pass_that_is_not_told_the_axis_has_its_own() -> None:
+    right = {"softmax": softmax, "softmax_backward": backward_of_last}
+    assert not failed(check(right, tier="quick"))
+    wrong = {**right, "softmax_backward": backward_over_rows}
+    assert "softmax_backward.grad_x" in failed(check(wrong, tier="quick"))
+
+
 # A loss by an operation's name, whose padding has another name and another default.
 def next_token_loss(logits: Any, tokens: Any, pad_id: int = 0) -> Any:
     return cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=pad_id)

@@ -75,9 +75,10 @@ def own_position(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
 
 @judges("causal.prefix", space=replace(_CAUSAL, lengths="keys_suffice"))
 def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
-    """The sequence without its last token gives the same results for the remaining queries.
+    """The sequence without its last token gives the same results for the remaining queries; the last one sees all.
 
-    Queries and keys lose one each, so that under either alignment query i still sees the same keys.
+    Queries and keys lose one each, so that under either alignment query i still sees the same keys. Together the two
+    determine what each query sees.
     """
     inputs = trial.inputs
     queries, keys = inputs.query_length - 1, inputs.key_length - 1
@@ -91,7 +92,17 @@ def prefix(trial: Trial[AttentionInputs | MultiHeadInputs]) -> Verdict:
         rows = np.take(result, np.arange(queries), axis=axis)
         return rows[..., :keys] if weights else rows
 
-    return trial.equal(short, inputs, of_second=remaining)
+    unchanged = trial.equal(short, inputs, of_second=remaining)
+    sees_all = queries == keys or trial.conventions["causal_alignment"] == "bottom_right"
+    if not unchanged.holds or not sees_all:
+        return unchanged
+    # These calls are right: a counterexample shows those that are not.
+    trial.subject.calls.clear()
+
+    def of_last(result: np.ndarray) -> np.ndarray:
+        return np.take(result, np.array([queries]), axis=axis)
+
+    return trial.equal(replace(inputs, is_causal=False), inputs, of_first=of_last, of_second=of_last)
 
 
 @judges("causal.explicit_mask", space=_CAUSAL)

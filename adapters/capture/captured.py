@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from veriformer.adapters.capture import random_state
 from veriformer.adapters.capture.fitting_inputs import HAND_OVER, NoInputsFit, first_that_runs, inputs_example
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
@@ -24,6 +25,8 @@ from veriformer.adapters.matching.texts import reads
 
 # What torch says where the CPU has no kernel for float16 or bfloat16.
 _HALF_PRECISION = ("not implemented for 'Half'", "not implemented for 'BFloat16'")
+# The roundoff of bfloat16, with a bit to spare.
+_NARROWEST = 2.0**-7
 # A cache may have rows for a few samples alone.
 _FEW = 2
 # Inputs for shapes of parameters and of other arrays, for a function from one of its arguments on.
@@ -119,15 +122,30 @@ def _with_names(trace: Trace, given: Arguments, called: Callable[..., Any] | Non
     """Return a record whose inputs are called like the arguments that they are handed over as."""
     positional, keywords = given
     arguments = [one.name for one in arguments_of(called)[first_input:]]
-    names = [*arguments[: len(positional)], *sorted(keywords)]
-    arrays = [*positional, *(keywords[name] for name in sorted(keywords))]
-    names = [name for name, array in zip(names, arrays, strict=False) if array is not None]
-    if len(names) != len(trace.inputs) or len(set(names)) != len(names):
-        return trace
-    values = list(trace.values)
-    for name, index in zip(names, trace.inputs, strict=True):
-        values[index] = replace(values[index], name=name)
-    return replace(trace, values=tuple(values))
+    # Frameworks flatten a dictionary in its own order, or sorted.
+    for ordered in (list(keywords), sorted(keywords)):
+        names = [*arguments[: len(positional)], *ordered]
+        arrays = [*positional, *(keywords[name] for name in ordered)]
+        handed = {name: array for name, array in zip(names, arrays, strict=False) if array is not None}
+        if len(handed) == len(trace.inputs) and all(
+            _holds(trace.values[index].array, array)
+            for index, array in zip(trace.inputs, handed.values(), strict=True)
+        ):
+            values = list(trace.values)
+            for name, index in zip(handed, trace.inputs, strict=True):
+                values[index] = replace(values[index], name=name)
+            return replace(trace, values=tuple(values))
+    return trace
+
+
+def _holds(recorded: Array, given: Any) -> bool:
+    """Return whether the array that was recorded may be one that was handed over, perhaps in another precision."""
+    try:
+        array = np.asarray(given)
+        return array.shape == recorded.shape and np.allclose(array, recorded, rtol=_NARROWEST, equal_nan=True)
+    except Exception:
+        # What NumPy cannot read may be any.
+        return True
 
 
 def _given(found: Model, inputs: Any, keywords: Mapping[str, Any] | None) -> Arguments | None:

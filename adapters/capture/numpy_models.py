@@ -66,6 +66,11 @@ class Program:
         found = self.objects.get(id(frame.f_locals.get("self")))
         return None if found is None else found[0]
 
+    @property
+    def root(self) -> Any:
+        """The copy that is run: an object, or a tree of parameters."""
+        return self._root[0]
+
     def hold(self, arrays: Mapping[int, Any]) -> None:
         """Let the copy hold other arrays from now on, given by the identities of those in `held`."""
         self._root[0] = _exchanged(self._root[0], arrays, set())
@@ -292,6 +297,11 @@ def _members(node: Any) -> Iterator[tuple[Any, Any]]:
         yield from list(enumerate(node))
     elif _is_own_object(node):
         yield from list(vars(node).items())
+
+
+def arrays_by_path(root: Any) -> dict[str, Array]:
+    """Return the arrays of floating-point numbers in an object or a tree, under each of their names."""
+    return {name: one.array for one in _walked(root)[0] if is_floating(one.array.dtype) for name in one.names}
 
 
 def arrays_in(tree: Any) -> list[Array]:

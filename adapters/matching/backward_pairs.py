@@ -152,5 +152,10 @@ def is_upstream(name: str, operation: str) -> bool:
     return folded(name) in _UPSTREAM or (folded(name) == "g" and not called)
 
 
+def calls_upstream(name: str) -> bool:
+    """Return whether a parameter is called like the gradient of a result, whatever is computed."""
+    return folded(name) in _UPSTREAM or folded(name) == "g"
+
+
 def _names_of(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in parameters_of(function) or ()]

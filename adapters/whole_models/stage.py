@@ -34,6 +34,8 @@ class Stage(ABC):
     first_input: int = 0
     learned: tuple[str, ...] = ()
     """The parameters that require a gradient."""
+    said: tuple[str, ...] = ()
+    """What is said of the model: what of it is not judged, and why."""
 
     @abstractmethod
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -128,7 +130,7 @@ def _stage_of(found: Model, arguments: Arguments, seed: int | None, dtype: str |
     if framework == "numpy" and dtype in (None, "float64"):
         from veriformer.adapters.whole_models.numpy_stage import numpy_stage
 
-        return numpy_stage(found.found, seed)
+        return numpy_stage(found.found, arguments, seed)
     if framework == "onnx" and dtype in (None, "float64") and seed is None:
         from veriformer.adapters.whole_models.onnx_stage import onnx_stage
 

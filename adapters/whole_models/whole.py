@@ -84,6 +84,7 @@ class WholeModel:
             limitations=_limitations(features.padding),
             notices=(
                 *sequences.notices,
+                *sequences.stage.said,
                 *_of_padding(features.padding),
                 *_idle(segments_without_effect(sequences, draw, longest)),
             ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import import_failed
@@ -20,6 +22,11 @@ class _FreshLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def place_of(target: Any) -> Any:
+    """Return the place that a path of `pathlib` names, as a string; anything else as it is."""
+    return os.fspath(target) if isinstance(target, os.PathLike) else target
 
 
 def load_file(place: str) -> tuple[ModuleType, SiblingImports]:

@@ -128,8 +128,7 @@ def _with_names(trace: Trace, given: Arguments, called: Callable[..., Any] | Non
         arrays = [*positional, *(keywords[name] for name in ordered)]
         handed = {name: array for name, array in zip(names, arrays, strict=False) if array is not None}
         if len(handed) == len(trace.inputs) and all(
-            _holds(trace.values[index].array, array)
-            for index, array in zip(trace.inputs, handed.values(), strict=True)
+            _holds(trace.values[index].array, array) for index, array in zip(trace.inputs, handed.values(), strict=True)
         ):
             values = list(trace.values)
             for name, index in zip(handed, trace.inputs, strict=True):

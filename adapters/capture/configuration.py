@@ -23,6 +23,7 @@ _OF_ONE_MEANING = frozenset(
 _FEWEST = 3
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
+_MOST_OBJECTS = 2_000
 
 
 def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
@@ -46,14 +47,30 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
 
 
 def parts_of(found: object) -> list[object]:
-    """Return the modules that a module of torch consists of, without itself."""
+    """Return the objects that a model consists of, without itself: the modules of one of torch, else its attributes."""
     modules = getattr(found, "modules", None)
-    if type(found).__module__ == "builtins" or not inspect.ismethod(modules):
+    if type(found).__module__ == "builtins" or isinstance(found, type):
         return []
     try:
-        return [one for one in modules() if one is not found]
+        return [one for one in (modules() if inspect.ismethod(modules) else _objects_in(found)) if one is not found]
     except Exception:
         return []
+
+
+def _objects_in(found: object) -> list[object]:
+    """Return the objects of classes of the same file that lie in an object's attributes, lists and dictionaries."""
+    home, seen = type(found).__module__, {id(found): found}
+    waiting: list[Any] = [found]
+    while waiting and len(seen) < _MOST_OBJECTS:
+        held = waiting.pop(0)
+        in_order = isinstance(held, list | tuple)
+        for one in held if in_order else (held if isinstance(held, dict) else vars(held)).values():
+            looked_into = isinstance(one, dict | list | tuple) or type(one).__module__ == home
+            if id(one) not in seen and looked_into and not isinstance(one, type):
+                seen[id(one)] = one
+                waiting.append(one)
+    objects = [one for one in seen.values() if type(one).__module__ == home and hasattr(one, "__dict__")]
+    return [one for one in objects if not _is_a_record(one)]
 
 
 def _settings_alike(parts: list[object]) -> dict[str, Plain]:

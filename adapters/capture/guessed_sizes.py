@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.guessed_weights import weights_called
+from veriformer.adapters.matching.names import words_of
 
 
 def _each(names: str, value: Any) -> dict[str, Any]:
@@ -39,7 +40,7 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("groups ngroups", 2),
     **_each("numexperts nexperts experts nexpert numlocalexperts nroutedexperts", 4),
     **_each("topk numexpertspertok expertspertoken nactive numactive nexpertspertok numselected", 2),
-    **_each("headdim dk dv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
+    **_each("headdim dk dv dkv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
     **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", _HIDDEN),
     **_each(
         "inter intermediate intermediatedim inner dinner innersize f ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
@@ -65,6 +66,27 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("theta base ropetheta", 10000.0),
     **_each("bias qkvbias causal iscausal", True),
 }
+_OF_A_WIDTH = frozenset(["dim", "dims", "size", "width", "features", "channels", "units", "d"])
+# What a name means by its words, the first that fits: a word that it has, whether it says a width, and the value.
+_BY_WORD: tuple[tuple[str, bool | None, Any], ...] = (
+    ("dropout drop", None, 0.0),
+    ("eps epsilon", None, 1e-5),
+    ("vocab vocabulary", None, 50),
+    ("expert experts", True, _HIDDEN),
+    ("experts", False, 4),
+    ("classes labels", None, 10),
+    ("head heads", True, _HEAD_WIDTH),
+    ("kv", False, 2),
+    ("heads head", False, _HEADS),
+    ("layers blocks depth", False, 2),
+    ("patch", None, _PATCH),
+    ("image img", None, _IMAGE),
+    ("window", None, 5),
+    ("rank", False, 4),
+    ("len length seq positions context", False, LENGTH),
+    ("ff ffn mlp inner intermediate feedforward forward", None, _HIDDEN),
+    ("model embed embedding hidden", None, WIDTH),
+)
 # A class in a file that imports one of these may want arrays of theirs.
 _OF_OTHERS = ("torch", "jax", "flax", "equinox", "tensorflow", "keras", "mlx", "tinygrad", "cupy")
 _CONFIGURATIONS = ("config", "cfg", "args", "conf", "hparams", "hp", "params", "modelargs", "configuration")
@@ -156,7 +178,16 @@ def _fewer_key_heads(signature: Signature, found: Mapping[str, Any]) -> dict[str
 
 def size_called(name: str) -> Any:
     """Return the size that a parameter of this name is guessed to be; None where there is none."""
-    return _BY_NAME.get(_folded(name))
+    return _BY_NAME.get(_folded(name), _size_by_words(name))
+
+
+def _size_by_words(name: str) -> Any:
+    words = set(words_of(name))
+    says_width = bool(words & _OF_A_WIDTH)
+    for known, of_a_width, value in _BY_WORD:
+        if words.intersection(known.split()) and of_a_width in (None, says_width):
+            return value
+    return WIDTH if says_width else None
 
 
 def words_of_guesses(name: str, guesses: Mapping[str, Any]) -> str:
@@ -177,7 +208,14 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
         return weights
     kind = _annotated(build, parameter)
     configured = None if kind is None else _configured(kind)
-    return GuessedConfiguration() if configured is None and folded in _CONFIGURATIONS else configured
+    if configured is None and folded in _CONFIGURATIONS:
+        return GuessedConfiguration()
+    return _size_by_words(parameter.name) if configured is None and _may_be_number(parameter) else configured
+
+
+def _may_be_number(parameter: Parameter) -> bool:
+    """Return whether nothing says that a parameter is anything else than a number."""
+    return parameter.annotation in (Parameter.empty, int, float, "int", "float")
 
 
 def _configured(kind: type) -> Any:

@@ -73,7 +73,8 @@ def _quantised(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> list[st
         for name, tensor in tensors.items()
         if tensor.is_quantized
         or type(tensor.data).__module__.startswith(_QUANTISING)
-        or (name in parameters and not (tensor.is_floating_point() or tensor.is_complex()))
+        # Whole numbers of fewer axes count or seed something.
+        or (name in parameters and not (tensor.is_floating_point() or tensor.is_complex()) and tensor.ndim > 1)
         or (tensor.is_floating_point() and tensor.element_size() == 1)
     ]
 

@@ -15,7 +15,7 @@ import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.by_query import WITH_HEADS, Samples, refuse_positions
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
-from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner, joins_heads
 from veriformer.adapters.matching.names import LENGTHS, folded
 from veriformer.adapters.matching.namespaces import reshaped, rows_at, shape_of, transposed
 from veriformer.adapters.matching.sources import Taken, needs_heads
@@ -39,8 +39,10 @@ class ByLength(Around):
         if mask is None:
             return self.layout.call(inner, arguments)
         refuse_positions(arguments)
-        one_head = self.layout.rank < WITH_HEADS
-        samples = Samples.of(arguments, one_head=one_head, all_queries=self.all_queries)
+        # A function that is told how many heads there are gets all of them.
+        all_heads = joins_heads(self.layout)
+        one_head = self.layout.rank < WITH_HEADS and not all_heads
+        samples = Samples.of(arguments, one_head=one_head, all_heads=all_heads, all_queries=self.all_queries)
         visible = self.framework.to_numpy(samples.rows_of(mask))
         count, columns = visible.shape
         order = np.argsort(~visible, axis=1, kind="stable") + np.arange(count)[:, None] * columns

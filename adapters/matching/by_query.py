@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner, joins_heads
 from veriformer.adapters.matching.namespaces import broadcast, joined, part_of, reshaped, shape_of, transposed
 
 MASKS = {"(B, S)": (), "(B, L, S)": (1,)}
@@ -44,10 +44,13 @@ class ByQuery(Around):
             return self.layout.call(inner, {**arguments, **given})
         if self._is_small(mask):
             return self.layout.call(inner, {**arguments, "mask": self._of_samples(mask, arguments)})
-        one_head, by_position = self.layout.rank < WITH_HEADS, self.by_position or _is_by_position(arguments)
+        # A function that is told how many heads there are gets all of them.
+        all_heads = joins_heads(self.layout)
+        one_head = self.layout.rank < WITH_HEADS and not all_heads
+        by_position = self.by_position or _is_by_position(arguments)
         if one_head and arguments.get("bias") is not None:
             raise ValueError("a mask comes without a bias here, since each head is a call of its own")
-        samples = Samples.of(arguments, one_head=one_head, all_queries=by_position)
+        samples = Samples.of(arguments, one_head=one_head, all_heads=all_heads, all_queries=by_position)
         rows = samples.rows_of(mask)
 
         def of_part(part: slice) -> Any:
@@ -98,12 +101,14 @@ class Samples:
     kept: tuple[int, int]
 
     @classmethod
-    def of(cls, arguments: Arguments, *, one_head: bool = False, all_queries: bool = False) -> Samples:
-        """Return the samples of a call, of one head each, or with all queries, if that is asked for."""
+    def of(
+        cls, arguments: Arguments, *, one_head: bool = False, all_heads: bool = False, all_queries: bool = False
+    ) -> Samples:
+        """Return the samples of a call, of one head each, or with all heads or queries, if that is asked for."""
         samples, heads, rows, width = shape_of(arguments["query"])
         columns = shape_of(arguments["key"])[2]
         kept = (1 if one_head else heads, rows)
-        if not all_queries and samples * heads * rows * kept[0] * rows * columns > _MOST_LOGITS:
+        if not (all_queries or all_heads) and samples * heads * rows * kept[0] * rows * columns > _MOST_LOGITS:
             kept = (1, 1)
         apart = (heads // max(kept[0], 1), rows // max(kept[1], 1))
         query = reshaped(arguments["query"], (samples * apart[0] * apart[1], *kept, width))

@@ -192,6 +192,23 @@ class OneByOne:
 
 
 @dataclass(frozen=True)
+class JoinedHeads(OneByOne):
+    """A call for each sample, whose heads stand side by side in one axis."""
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the results of all calls as one array."""
+
+        def joined_heads(given: Arguments) -> Any:
+            heads = shape_of(given[self.names[0]])[0]
+            flat = {name: _side_by_side(given[name]) for name in self.names}
+            result = inner({**given, **flat, "num_heads": heads})
+            length, width = shape_of(result)
+            return transposed(reshaped(result, (length, heads, width // heads)), _LENGTHS_FIRST)
+
+        return super().call(joined_heads, arguments)
+
+
+@dataclass(frozen=True)
 class OneQuery(Around):
     """A call for each query of every head, without an axis of queries."""
 
@@ -263,6 +280,11 @@ def _flattened(array: Any) -> Any:
     return reshaped(_exchanged(array), (samples, length, heads * width))
 
 
+def _side_by_side(array: Any) -> Any:
+    heads, length, width = shape_of(array)
+    return reshaped(transposed(array, _LENGTHS_FIRST), (length, heads * width))
+
+
 def _unflattened(array: Any, shape: Sequence[int]) -> Any:
     samples, length, width = shape_of(array)
     return _exchanged(reshaped(array, (samples, length, shape[1], width // shape[1])))
@@ -298,6 +320,7 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         OneByOne("(L, D), one head", 2, names, 2),
         Changed("(B, L, H·D)", 3, names, _flattened, _unflattened),
         Changed("(L, B, H·D)", 3, names, _lengths_before_samples, _samples_before_lengths),
+        JoinedHeads("(L, H·D), without samples", 2, names, 1),
         Changed("(B, H, L, D), its result (B, L, H, D)", 4, names, _as_given, lambda array, _: _exchanged(array)),
         Changed("(B, H, L, D), its result (B, L, H·D)", 4, names, _as_given, _unflattened),
         Changed("(B, L, H, D), its result (B, L, H·D)", 4, names, _exchanged, _unflattened),
@@ -305,6 +328,20 @@ def of_heads(names: tuple[str, ...]) -> list[Layout]:
         OneQuery(OneByOne("", 3, names, 1), "(H, D), one query, without samples", 2),
         OneQuery(OneByOne("", 2, names, 2), "(D,), one query of one head", 1),
     ]
+
+
+def joins_axes(layout: Layout) -> bool:
+    """Return whether a layout of the arguments has heads and another axis as one: samples, or components."""
+    return "·" in _of_arguments(layout)
+
+
+def joins_heads(layout: Layout) -> bool:
+    """Return whether a layout of the arguments has heads side by side in one vector."""
+    return "H·D" in _of_arguments(layout)
+
+
+def _of_arguments(layout: Layout) -> str:
+    return layout.words.partition(", its")[0]
 
 
 def of_streams(names: tuple[str, ...]) -> list[Layout]:

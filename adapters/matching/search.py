@@ -37,6 +37,8 @@ from veriformer.adapters.matching.layouts import (
     Layout,
     OfLengths,
     OfOneWidth,
+    joins_axes,
+    joins_heads,
     of_heads,
     of_streams,
     of_vectors,
@@ -67,6 +69,7 @@ from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublay
 from veriformer.adapters.matching.texts import (
     is_of_more_than_matrices,
     keeps_axes,
+    names_an_axis,
     reads,
     says_causal,
     says_more_than_a_lookup,
@@ -128,6 +131,7 @@ def form_of(
     least_rank = _least_rank(operation, function)
     of_whole_arrays = operation in ATTENTION and is_of_more_than_matrices(function)
     must_be_causal = must_be_causal or (own is not None and own.is_causal)
+    of_joined_heads = operation in ATTENTION and needs_heads(found)
     candidates = _candidates(operation, found, framework)
     if own is not None:
         candidates = _of_class(candidates, own)
@@ -138,11 +142,15 @@ def form_of(
     for form, sizes in candidates:
         if form.last_resort and best is not None:
             break
+        if best is not None and of_joined_heads and not joins_axes(form.layout):
+            # Elsewhere it is told one head only, of which everything may be right.
+            continue
         if special.is_contradicted(form, function):
             continue
         # What answers for more axes at once is not given fewer, unless its results are right only then.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
-        if form.layout.rank < least_rank or (fewer and of_whole_arrays):
+        # Heads that stand side by side get an axis of their own inside.
+        if form.layout.rank < least_rank or (fewer and of_whole_arrays and not joins_heads(form.layout)):
             continue
         probe = _probe(operation, sizes, form, own)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
@@ -205,12 +213,14 @@ def _unread_masks(function: Callable[..., Any], takings: Sequence[Taking]) -> li
 def _least_rank(operation: str, function: Callable[..., Any]) -> int:
     """Return the number of axes that a function of vectors is meant for at least, as far as its text tells.
 
-    What is said to take samples of positions is not right where it is right for rows alone, and a sum whose axis is
-    kept is meant for arrays with other axes.
+    What is said to take samples of positions is not right where it is right for rows alone, and a sum along an axis
+    that is named or kept is meant for arrays with other axes.
     """
     if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function):
         return 3
-    return 2 if operation in (*_NORMS, "softmax") and keeps_axes(function) else 0
+    if operation in _NORMS and names_an_axis(function):
+        return 2
+    return 2 if operation == "softmax" and keeps_axes(function) else 0
 
 
 def needs(name: str, unknown: Sequence[str]) -> str:
@@ -361,7 +371,7 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         layouts = of_heads(ATTENTION[operation])
         if needs_heads(found):
             # A function that needs the number of heads joins them to another axis; other layouts fit it for one head.
-            layouts.sort(key=lambda one: "·" not in one.words.partition(", its")[0])
+            layouts.sort(key=lambda one: not joins_axes(one))
             # For one head, each order of what stands in one array is the same.
             layouts = [one for one in layouts if not found.together or "H·D" in one.words]
         return layouts

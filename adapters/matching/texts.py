@@ -225,6 +225,11 @@ def keeps_axes(function: Callable[..., Any]) -> bool:
     return bool(re.search(r"keepdims?\s*=\s*True", source_of(function) or ""))
 
 
+def names_an_axis(function: Callable[..., Any]) -> bool:
+    """Return whether source says along which axis it sums, as is of use for arrays of several axes alone."""
+    return bool(re.search(r"\b(axis|axes|dim)\s*=\s*[-(\d]", source_of(function) or ""))
+
+
 def reads(function: Callable[..., Any], parameter: str) -> bool:
     """Return whether source reads a parameter anywhere; True where it cannot be had."""
     tree = tree_of(function)

@@ -9,6 +9,7 @@ from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.capture.models import load_model
 from veriformer.adapters.capture.probable import is_probably_a_model
 from veriformer.adapters.errors import LoadError, NotAModel
+from veriformer.adapters.files import place_of
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.comparison.comparing import compare_implementations
 from veriformer.conformance_tests.comparison.comparison import Comparison
@@ -32,6 +33,7 @@ def compare(
     CaptureError where a model cannot be recorded; ValueError for options that models do not have, and for inputs of
     implementations.
     """
+    first, second = place_of(first), place_of(second)
     limits = (MODEL_LIMITS if isolate and isinstance(one, str) else None for one in (first, second))
     both = tuple(limits)
 

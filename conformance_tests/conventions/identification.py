@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
+from veriformer.adapters.files import place_of
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.conventions.asking import WIDEST_FIRST, Answer, Asking, fitting_all
@@ -120,7 +121,7 @@ def identify(
     for name in wanted or ():
         if name not in CONVENTIONS:
             raise UnknownName(unknown("convention", name, CONVENTIONS, "veriformer list conventions"))
-    implementation = load(target)
+    implementation = load(place_of(target))
     implementation.framework.use_one_thread()
     chosen = [
         operation

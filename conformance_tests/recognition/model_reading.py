@@ -298,11 +298,11 @@ class ModelReading:
         return names[0] if names else ""
 
     def unused(self) -> tuple[str, ...]:
-        """Return the parameters that no output depends on."""
+        """Return the parameters that no output depends on; whole numbers among them count or seed something."""
         return tuple(
             value.name
             for index, value in enumerate(self.trace.values)
-            if value.origin == "parameter" and index not in self._behind_outputs
+            if value.origin == "parameter" and value.array.dtype.kind != "i" and index not in self._behind_outputs
         )
 
     @cached_property

@@ -174,7 +174,8 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
         else:
             sentence = "a norm with a shift does not subtract the mean"
             yield Suspicion(step, at, sentence, (suspected("statistics=not_centred", LIKELY, sentence),), path)
-    if norm.mistake is None or norm.is_direction:
+    if norm.mistake is None or norm.is_direction or "batch" in flow.trace.modules.get(path, "").casefold():
+        # What is called a batch norm has the statistics of the samples.
         return
     name = norm.mistake.name
     sentence = norm.mistake.sentence or f"the norm is explained by {norm.mistake.decision} = {norm.mistake.option}"

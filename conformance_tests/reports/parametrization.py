@@ -34,6 +34,7 @@ def parametrize_with_laws(
     Raises LoadError, UnknownName or UnreadableList when the tests are collected.
     """
     import pytest
+    from veriformer.adapters.files import place_of
     from veriformer.conformance_tests.core.selection import Selection
     from veriformer.conformance_tests.reports.law_tests import law_tests
     from veriformer.conformance_tests.run.expected_failures import ExpectedFailures
@@ -42,7 +43,7 @@ def parametrize_with_laws(
     wanted_operations, wanted_laws = (None if names is None else tuple(names) for names in (operations, laws))
     selection = Selection(wanted_operations, wanted_laws, None, tier, seed)
     options = RunOptions(selection, ExpectedFailures.of(expected_failures))
-    return pytest.mark.parametrize("law", [_parameter(test) for test in law_tests(implementation, options)])
+    return pytest.mark.parametrize("law", [_parameter(test) for test in law_tests(place_of(implementation), options)])
 
 
 def _parameter(test: LawTest) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriformer.adapters.asked import asked_of
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
+from veriformer.adapters.files import place_of
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
@@ -93,6 +94,7 @@ def check(
     WorkersError when laws cannot be handed out, and ValueError for a budget that is not a positive number of seconds,
     for arguments about laws if the target is a model, and for inputs and what is asked of models if it is none.
     """
+    target = place_of(target)
     options = RunOptions(
         Selection(several(operations), several(laws), several(dtypes), tier, seed),
         ExpectedFailures.of(expected_failures),

@@ -1,0 +1,129 @@
+"""Functions whose kinds were judged without need, or passed in silence, in a fourteenth set of strangers' files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from veriformer import check
+
+WRONG_WIDTH = "scale_by_d_model_not_head_dim"
+
+
+def failed(report: Any) -> set[str]:
+    return {one.law.id for one in report.results if one.status in ("failed", "error")}
+
+
+def named(report: Any) -> list[tuple[str, ...]]:
+    return [suspect.mistakes for diagnosis in report.diagnoses for suspect in diagnosis.suspects]
+
+
+# Attention that is told how many heads stand side by side, with a mask of padding or lengths.
+HEADS = """
+import numpy as np
+
+
+def multihead_attention(q, k, v, num_heads, lengths=None):
+    B, L, E = q.shape
+    S, d = k.shape[1], E // num_heads
+    heads = lambda x: x.reshape(B, -1, num_heads, d).transpose(0, 2, 1, 3)
+    logits = heads(q) @ heads(k).swapaxes(-1, -2) / np.sqrt(d)
+    if lengths is not None:
+        logits = np.where((np.arange(S) < lengths[:, None])[:, None, None], logits, -1e30)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    weights = weights / weights.sum(-1, keepdims=True)
+    return (weights @ heads(v)).transpose(0, 2, 1, 3).reshape(B, L, E)
+"""
+WITHOUT_SAMPLES = """
+import numpy as np
+
+
+def mha(q, k, v, n_head):
+    L, E = q.shape
+    heads = lambda x: x.reshape(-1, n_head, E // n_head).transpose(1, 0, 2)
+    logits = heads(q) @ heads(k).swapaxes(-1, -2) / np.sqrt(E // n_head)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    weights = weights / weights.sum(-1, keepdims=True)
+    return (weights @ heads(v)).transpose(1, 0, 2).reshape(L, E)
+"""
+PADDED = """
+import math
+
+import torch
+
+
+def mha(q, k, v, num_heads, key_padding_mask=None):
+    B, L, E = q.shape
+    q, k, v = (x.view(B, -1, num_heads, E // num_heads).transpose(1, 2) for x in (q, k, v))
+    logits = q @ k.transpose(-1, -2) / math.sqrt(E // num_heads)
+    if key_padding_mask is not None:
+        logits = logits.masked_fill(key_padding_mask[:, None, None, :], float("-inf"))
+    return (logits.softmax(-1) @ v).transpose(1, 2).reshape(B, L, E)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (HEADS, "np.sqrt(d)", "np.sqrt(E)"),
+        (WITHOUT_SAMPLES, "np.sqrt(E // n_head)", "np.sqrt(E)"),
+        (PADDED, "math.sqrt(E // num_heads)", "math.sqrt(E)"),
+    ],
+)
+def test_who_is_told_the_number_of_heads_is_told_several(tmp_path: Path, text: str, right: str, wrong: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert not failed(check(file, tier="quick"))
+    assert right in text
+    file.write_text(text.replace(right, wrong))
+    report = check(file, tier="quick")
+    assert "attention.scale" in failed(report)
+    assert (WRONG_WIDTH,) in named(report)
+
+
+# A norm that names its axis is none of one vector.
+def layer_norm(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Any:
+    return gamma * (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + eps) + beta
+
+
+def test_a_norm_along_a_wrong_axis_is_not_right_for_one_vector() -> None:
+    assert "layer_norm.zero_mean" in failed(check({"layer_norm": layer_norm}, tier="quick"))
+
+
+# A class that calls itself a batch norm.
+class BatchNorm1d:
+    def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+        numbers = np.random.default_rng(0)
+        self.gamma, self.beta, self.eps = numbers.normal(size=num_features), numbers.normal(size=num_features), eps
+
+    def __call__(self, x: Any) -> Any:
+        return self.gamma * (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + self.eps) + self.beta
+
+
+def test_a_batch_norm_is_no_wrong_layer_norm() -> None:
+    report: Any = check(BatchNorm1d(8), inputs=(np.random.default_rng(2).normal(size=(5, 4, 8)),), isolate=False)
+    assert not report.departures
+
+
+# Sizes by their words.
+class T5Attention(torch.nn.Module):
+    def __init__(self, d_model: int, d_kv: int, num_heads: int, ffn_size: int) -> None:
+        super().__init__()
+        self.maps = torch.nn.ModuleList(torch.nn.Linear(d_model, num_heads * d_kv, bias=False) for _ in range(3))
+        self.out = torch.nn.Linear(num_heads * d_kv, d_model, bias=False)
+        self.inner, self.back = torch.nn.Linear(d_model, ffn_size), torch.nn.Linear(ffn_size, d_model)
+        self.heads = num_heads
+
+    def forward(self, x: Any) -> Any:
+        q, k, v = (one(x).view(*x.shape[:2], self.heads, -1).transpose(1, 2) for one in self.maps)
+        x = x + self.out(((q @ k.mT).softmax(-1) @ v).transpose(1, 2).flatten(2))
+        return x + self.back(self.inner(x).relu())
+
+
+def test_sizes_are_guessed_by_their_words() -> None:
+    report: Any = check(f"{__file__}:T5Attention")
+    assert any("d_kv = 6" in one and "ffn_size = 40" in one for one in report.notices)
+    assert report.is_recognised

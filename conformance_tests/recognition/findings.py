@@ -115,7 +115,8 @@ class Recognition:
     stream that the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
     `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
     that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
-    `padding_token` is the token that its attentions hide.
+    `padding_token` is the token that its attentions hide. `remarks` are sentences about what stands out and may be
+    meant.
     """
 
     parts: tuple[Part, ...]
@@ -132,6 +133,7 @@ class Recognition:
     unread: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     agreed: tuple[str, ...] = ()
     padding_token: int | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def has_transformer_part(self) -> bool:

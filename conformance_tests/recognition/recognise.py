@@ -12,6 +12,7 @@ from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.padding_tokens import padding_token
 from veriformer.conformance_tests.recognition.parts import parts_of
+from veriformer.conformance_tests.recognition.remarks import remarks_on
 from veriformer.conformance_tests.recognition.witness import agreements
 
 
@@ -54,4 +55,5 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         modules_of(model, computing - understood),
         agreements(model),
         padding_token(model),
+        remarks_on(model),
     )

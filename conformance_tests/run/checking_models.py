@@ -66,7 +66,7 @@ def check_model(
         recognition, doubts = recognised_in(session, seed, layers_alike=demands.layers_alike)
         printed = session.printed() or written.getvalue()
         laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
-    notes = [f"{note[:1].upper()}{note[1:]}" for note in session.trace.notes]
+    notes = [f"{note[:1].upper()}{note[1:]}" for note in (*session.trace.notes, *recognition.remarks)]
     return model_report(
         name,
         recognition,

@@ -1,0 +1,63 @@
+"""What stands out in a model and may be meant: layers of one object, sublayers without a norm, factors of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.stream_parts import norms_of
+
+
+def remarks_on(model: ModelReading) -> tuple[str, ...]:
+    """Return a sentence about each thing that stands out and is no departure."""
+    return (*_layers_of_one_object(model), *_sublayers_without_norm(model), *_factors_of_tables(model))
+
+
+def _layers_of_one_object(model: ModelReading) -> Iterator[str]:
+    """Yield which layers are the same object: each of their parameters has a path in each of them."""
+    stems = {stem for one in model.readings if (stem := _stem_of(one.path))}
+    groups: dict[tuple[str, ...], None] = {}
+    for value in model.trace.values:
+        layers = tuple(dict.fromkeys(map(_stem_of, (value.name, *value.aliases)))) if value.aliases else ()
+        if len(layers) > 1 and "" not in layers and stems.intersection(layers):
+            groups[layers] = None
+    for layers in groups:
+        *others, last = layers
+        yield f"the layers {', '.join(others)} and {last} are one object, so that they have the same weights"
+
+
+def _stem_of(path: str) -> str:
+    """Return the beginning of a path up to the number of a layer; empty where there is none."""
+    parts = path.split(".")
+    place = next((place for place, part in enumerate(parts) if part.isdigit()), None)
+    return "" if place is None else ".".join(parts[: place + 1])
+
+
+def _sublayers_without_norm(model: ModelReading) -> Iterator[str]:
+    """Yield that all attentions of a model have a norm and no network has one, or the other way round."""
+    # The norm behind the last one may be that of the whole stack.
+    last = {one.stack: one for one in model.readings}
+    told = [one for one in model.readings if one.is_judged and not one.is_expert and one is not last[one.stack]]
+    normed = {
+        of_attention: [any(norms_of(one.place)) for one in told if (one.attention is not None) == of_attention]
+        for of_attention in (True, False)
+    }
+    for of_attention, kind, other in (
+        (False, "feed-forward networks", "attentions"),
+        (True, "attentions", "feed-forward networks"),
+    ):
+        here, there = normed[of_attention], normed[not of_attention]
+        if here and not any(here) and there and all(there):
+            yield f"no norm stands beside its {kind}, and one stands beside each of its {other}"
+
+
+def _factors_of_tables(model: ModelReading) -> Iterator[str]:
+    """Yield that the tables of some streams are multiplied by a number and those of others are not, or by another."""
+    factors = {model.path_of_embedding(one): one.factor for _, one in model.embeddings if one.tokens}
+    if len(factors) > 1 and len({f"{factor:.4g}" for factor in factors.values()}) > 1:
+        *others, last = (f"those of {name} are {_times(factor)}" for name, factor in factors.items())
+        yield f"of the rows of its tables, {', '.join(others)} and {last}"
+
+
+def _times(factor: float) -> str:
+    return "taken as they are" if factor == 1.0 else f"multiplied by {factor:.4g}"

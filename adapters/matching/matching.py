@@ -358,7 +358,8 @@ def _operations(
         of_name.insert(0, "gated_feed_forward")
     if special.rotates_by_tables([one.name for one in takings]) and "rotary_embedding" not in of_name:
         of_name.append("rotary_embedding")
-    if alibi.is_attention(takings) and alibi.adds_biases(function, name):
+    asked_for = any("alibi" in words_of(one.name) and one.default is False for one in takings)
+    if alibi.is_attention(takings) and alibi.adds_biases(function, name) and not asked_for:
         of_name = ["alibi_bias"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True

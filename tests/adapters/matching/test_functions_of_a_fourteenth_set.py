@@ -127,3 +127,27 @@ def test_sizes_are_guessed_by_their_words() -> None:
     report: Any = check(f"{__file__}:T5Attention")
     assert any("d_kv = 6" in one and "ffn_size = 40" in one for one in report.notices)
     assert report.is_recognised
+
+
+# Attention that adds ALiBi's biases where it is asked to.
+def attend(q: Any, k: Any, v: Any, *, use_alibi: bool = False) -> Any:
+    """(B, H, L, D)"""
+    logits = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    if use_alibi:
+        distance = np.arange(k.shape[2])[None] - np.arange(q.shape[2])[:, None]
+        logits = logits + alibi_slopes(q.shape[1])[:, None, None] * distance
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def alibi_slopes(heads: int) -> Any:
+    return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
+
+
+def attend_twice_scaled(q: Any, k: Any, v: Any, *, use_alibi: bool = False) -> Any:
+    return attend(q / np.sqrt(q.shape[-1]), k, v, use_alibi=use_alibi)
+
+
+def test_an_attention_that_may_add_biases_is_judged_without_them() -> None:
+    assert not failed(check({"attend": attend}, tier="quick"))
+    assert "attention.scale" in failed(check({"attend": attend_twice_scaled}, tier="quick"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -145,7 +146,9 @@ def _is_function(found: object) -> bool:
 def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) -> Functions:
     """Return the functions whose operations, framework or form have to be found out, by their names."""
     if isinstance(found, type):
-        return dict(classes)
+        home = sys.modules.get(found.__module__)
+        of_training = training.classes_of(home) if home is not None else {}
+        return {**classes, **{name: one for name, one in of_training.items() if one is found}}
     if _is_function(found):
         called = str(getattr(found, "__name__", "function"))
         # A function without required parameters builds something; it is no operation.

@@ -54,6 +54,11 @@ _ADAM = re.compile(r"(?<![nrd])adamw?(?!ax|factor|amini)")
 _MATRICES_ALONE = re.compile(r"(\bndim\b|\bdim\(\)|len\([\w.\[\]]*shape\))\s*(>=\s*2|>\s*1)")
 Held = Callable[[Any], Any]
 _CONTAINERS: tuple[Held, ...] = (lambda one: one, lambda one: [one], lambda one: {"w": one})
+# An object that keeps several parameters has another one beside it: each is to be moved as alone.
+_BESIDE: tuple[Held, ...] = (
+    lambda one: [one, _companion(one)],
+    lambda one: {"w": one, "b": _companion(one)},
+)
 
 
 def operations(function: Any, name: str) -> Iterator[str]:
@@ -106,7 +111,8 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
     maker = _of_class if isinstance(function, type) else _of_function
     for decay in decays:
         words = () if decay else ("without weight decay, which is added",)
-        for held in _CONTAINERS:
+        beside = _BESIDE if isinstance(function, type) else ()
+        for held in (*_CONTAINERS[:1], *beside, *_CONTAINERS[1:]):
             for way in maker(function, settings, held, decay):
                 yield Wired(
                     operation,
@@ -114,6 +120,7 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
                     wiring=partial(_decayed, way.step, decay),
                     words=(*words, *way.words),
                     is_sound=way.is_whole,
+                    last_resort=bool(beside) and held in _CONTAINERS[1:],
                     # The decay of what is only called Adam may go through the moments.
                     exact_only=decay and not is_adamw,
                 )
@@ -304,11 +311,17 @@ def _put(own: Any, parameter: Any, gradient: Any) -> Any:
     """Give the parameters that an optimizer holds a value and a gradient."""
     for _, one in leaves(own):
         if hasattr(one, "detach"):
-            one.data = copied(parameter)
-            one.grad = copied(gradient)
+            one.data = copied(reshaped(parameter, shape_of(one)))
+            one.grad = copied(reshaped(gradient, shape_of(one)))
         elif hasattr(one, "shape") and type(one).__module__ == "numpy":
-            one[...] = parameter
+            one[...] = reshaped(parameter, shape_of(one))
     return own
+
+
+def _companion(array: Any) -> Any:
+    """Return another parameter, or gradient, with the same numbers in another shape."""
+    other = reshaped(copied(array), (1, *shape_of(array)))
+    return _leaf(other) if type(array).__name__ == "Parameter" else other
 
 
 # --- states -----------------------------------------------------------------------------------------------------------

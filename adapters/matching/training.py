@@ -73,7 +73,9 @@ def form_of(function: Any, operation: str, framework: ArrayFramework) -> tuple[F
                 failure = failure or describe(error)
                 continue
             if all(verdict == "right" for verdict in verdicts):
-                return Found(form, True), ""
+                # What is right only as a last resort, without what the best form has, is wrong with that.
+                found = form if best is None or not form.last_resort else best
+                return Found(found, found is form), ""
             if "declared" in verdicts and "wrong" not in verdicts:
                 return None, "its results are those of another convention, which a file has to declare"
             best = best or (None if form.exact_only else form)

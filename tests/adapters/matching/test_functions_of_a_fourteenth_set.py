@@ -151,3 +151,38 @@ def attend_twice_scaled(q: Any, k: Any, v: Any, *, use_alibi: bool = False) -> A
 def test_an_attention_that_may_add_biases_is_judged_without_them() -> None:
     assert not failed(check({"attend": attend}, tier="quick"))
     assert "attention.scale" in failed(check({"attend": attend_twice_scaled}, tier="quick"))
+
+
+# An optimizer of several arrays, whose count of steps moves on once for each of them.
+ADAM = """
+import numpy as np
+
+
+class AdamW:
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        self.params, self.lr, self.betas, self.eps, self.wd, self.t = params, lr, betas, eps, weight_decay, 0
+        self.m = {key: np.zeros_like(one) for key, one in params.items()}
+        self.v = {key: np.zeros_like(one) for key, one in params.items()}
+
+    def step(self, grads):
+        (b1, b2) = self.betas
+        self.t += 1
+        for key, one in self.params.items():
+            self.m[key] = b1 * self.m[key] + (1 - b1) * grads[key]
+            self.v[key] = b2 * self.v[key] + (1 - b2) * grads[key] ** 2
+            one -= self.lr * self.wd * one
+            one -= self.lr * (self.m[key] / (1 - b1**self.t)) / (np.sqrt(self.v[key] / (1 - b2**self.t)) + self.eps)
+"""
+
+
+@pytest.mark.parametrize("name", ["", ":AdamW"])
+def test_an_optimizer_moves_each_parameter_as_alone(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(ADAM)
+    assert not failed(check(f"{file}{name}", tier="quick"))
+    file.write_text(
+        ADAM.replace("        self.t += 1\n", "").replace(
+            "items():\n            self.m", "items():\n            self.t += 1\n            self.m"
+        )
+    )
+    assert "adamw.constant_gradient" in failed(check(f"{file}{name}", tier="quick"))

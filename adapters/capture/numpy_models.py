@@ -13,6 +13,7 @@ from types import FrameType, ModuleType
 from typing import Any, cast
 
 import numpy as np
+from veriformer.adapters.capture.gradient_names import is_beside
 from veriformer.adapters.capture.trace import Origin
 from veriformer.adapters.capture.weights import Array, is_floating, is_formula
 
@@ -28,10 +29,13 @@ class Held:
 
     array: Array
     names: tuple[str, ...]
+    is_gradient: bool = False
 
     @cached_property
     def origin(self) -> Origin:
-        """Whether it is learned: nothing but its values tells."""
+        """Whether it is learned: its values tell, unless its name is that of the gradient of another array."""
+        if self.is_gradient:
+            return "buffer"
         learned = is_floating(self.array.dtype) and self.array.ndim > 0 and not is_formula(self.array)
         return "parameter" if learned else "buffer"
 
@@ -277,7 +281,15 @@ def _walked(root: Any) -> tuple[tuple[Held, ...], dict[int, tuple[str, Any]]]:
             walk(member, f"{path}.{key}" if path else str(key), depth + 1)
 
     walk(root, "", 0)
+    _mark_gradients(list(held.values()))
     return tuple(held.values()), objects
+
+
+def _mark_gradients(held: Sequence[Held]) -> None:
+    """Mark the arrays whose names are those of gradients of others: a backward pass writes them, and nothing reads."""
+    for one in held:
+        alike = (other for other in held if other is not one and other.array.shape == one.array.shape)
+        one.is_gradient = any(is_beside(path, name) for other in alike for path in one.names for name in other.names)
 
 
 def _is_own_object(node: Any) -> bool:

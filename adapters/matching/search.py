@@ -218,9 +218,8 @@ def _least_rank(operation: str, function: Callable[..., Any]) -> int:
     """
     if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function):
         return 3
-    if operation in _NORMS and names_an_axis(function):
-        return 2
-    return 2 if operation == "softmax" and keeps_axes(function) else 0
+    of_axes = keeps_axes(function) or (operation in _NORMS and names_an_axis(function))
+    return 2 if operation in (*_NORMS, "softmax") and of_axes else 0
 
 
 def needs(name: str, unknown: Sequence[str]) -> str:

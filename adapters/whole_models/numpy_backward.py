@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.capture.gradient_names import is_beside, is_gradient_of
 from veriformer.adapters.capture.numpy_models import arrays_by_path, arrays_in
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.matching.backward_pairs import calls_upstream
@@ -14,8 +15,6 @@ from veriformer.adapters.matching.names import folded, parameters_of
 from veriformer.adapters.matching.saved import CACHES
 
 _METHODS = ("backward", "backprop", "backward_pass", "bwd")
-# What holds the gradients of several parameters by the parameters' own names.
-_TOGETHER = frozenset(("grads", "grad", "gradients", "gradient", "dparams", "dparameters", "gradparams", "g"))
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,8 @@ def gradients_by(names: Mapping[str, Array], model: Any, returned: Any) -> dict[
     told = arrays_by_path(returned) if isinstance(returned, Mapping) else _mappings_in(returned)
     found = {}
     for name, array in names.items():
-        parent, _, key = name.rpartition(".")
         of_shape = {path: one for path, one in left.items() if one is not array and one.shape == array.shape}
-        path = next((path for path in of_shape if _is_beside(path, parent, key)), None)
+        path = next((path for path in of_shape if is_beside(path, name)), None)
         gradient = of_shape.get(path) if path is not None else _by_key(told, name, array.shape)
         if gradient is not None:
             found[name] = gradient
@@ -78,28 +76,11 @@ def _mappings_in(returned: Any) -> dict[str, Array]:
     return found
 
 
-def _is_beside(path: str, parent: str, key: str) -> bool:
-    """Return whether an array at a path is the gradient of the parameter `key` in `parent`, by where it stands."""
-    holder, _, name = path.rpartition(".")
-    if holder == parent:
-        return _is_gradient_of(name, key)
-    above, _, last = holder.rpartition(".")
-    # Gradients lie in what the parameters are beside, or beside what these lie in.
-    among = above in (parent, parent.rpartition(".")[0]) and folded(last) in _TOGETHER
-    return among and (name == key or _is_gradient_of(name, key))
-
-
-def _is_gradient_of(name: str, key: str) -> bool:
-    own, of = folded(name), folded(key)
-    beside = of in ("data", "value", "array", "val") and own == "grad"
-    return beside or own in (f"d{of}", f"grad{of}", f"{of}grad", f"g{of}", f"gradient{of}", f"dl{of}", f"dld{of}")
-
-
 def _by_key(told: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array | None:
     """Return the only gradient of that shape in what a backward pass returned that is called as the parameter."""
     key = name.rpartition(".")[2]
     alike: Iterable[str] = [path for path in told if path == name] or [
-        path for path in told if (last := path.rpartition(".")[2]) == key or _is_gradient_of(last, key)
+        path for path in told if (last := path.rpartition(".")[2]) == key or is_gradient_of(last, key)
     ]
     fitting = [told[path] for path in alike if told[path].shape == shape]
     return fitting[0] if len(fitting) == 1 else None

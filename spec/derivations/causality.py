@@ -112,13 +112,6 @@ PREFIXES = (
         context=PREFIX_QUERY,
     ),
     Step(
-        "The last query sees every key",
-        attention(score, entry_of(value), TOKENS, entry_of(keep))(i, e),
-        attention(score, entry_of(value), TOKENS)(i, e),
-        "No key comes after it, so that each has the factor 1: the mask changes nothing.",
-        context=LAST_QUERY,
-    ),
-    Step(
         "One more key adds one term to numerator and denominator",
         attention(score, entry_of(value), up_to(prefix + 1))(i, e),
         (
@@ -229,6 +222,16 @@ MASKS = (
     ),
 )
 
+LAST = (
+    Step(
+        "The last query sees every key",
+        attention(score, entry_of(value), TOKENS, entry_of(keep))(i, e),
+        attention(score, entry_of(value), TOKENS)(i, e),
+        "No key comes after it, so that each has the factor 1: the mask changes nothing.",
+        context=LAST_QUERY,
+    ),
+)
+
 DERIVATION = Derivation(
     id="causality",
     title="With a causal mask no output depends on a later input",
@@ -283,7 +286,7 @@ DERIVATION = Derivation(
         ),
         Source("Seed document 001", "mask is lower-triangular", "the visible part is"),
     ),
-    steps=NO_DEPENDENCE + PREFIXES + MASKS,
+    steps=NO_DEPENDENCE + PREFIXES + MASKS + LAST,
     remarks=(
         "A stack of any depth is causal by induction: the product of two causal derivatives is causal.",
         "A zero derivative everywhere means independence, since the outputs are differentiable on all of "

@@ -122,6 +122,15 @@ def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
     assert any("its method backward is not judged" in one for one in check(f"{file}:FeedForward").notices)
 
 
+def test_what_is_kept_for_gradients_is_no_parameter(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    kept = "self.grads = {name: np.zeros_like(getattr(self, name)) for name in ('W1', 'b1', 'W2', 'b2')}"
+    for text, name in ((BESIDE, "MLP"), (IN_A_DICTIONARY.replace("self.grads = {}", kept), "FeedForward")):
+        file.write_text(text)
+        report: Any = check(f"{file}:{name}")
+        assert not report.departures and not report.recognition.unused
+
+
 def test_a_method_that_is_handed_targets_is_no_backward_pass() -> None:
     class OfTargets:
         def backward(self, targets: Any) -> None: ...

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from veriformer import check
 
 # A configuration that a part of an object keeps, and the object does not.
@@ -92,6 +93,24 @@ def test_a_configuration_that_a_part_keeps_is_a_witness(tmp_path: Path) -> None:
     assert not judged(tmp_path, KEPT_BY_A_PART).departures
     untied = judged(tmp_path, KEPT_BY_A_PART.replace("x @ self.table.T", "x @ self.head").replace(TABLE, TABLE + HEAD))
     assert any("tie_word_embeddings" in one.sentence for one in untied.departures)
+
+
+class InSingle(torch.nn.Module):
+    """A norm that computes in float32 whatever it is given, and multiplies by its gain afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(24))
+
+    def forward(self, x: Any) -> Any:
+        h = x.float()
+        return self.weight * (h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+def test_a_norm_in_single_precision_is_differentiated_in_it() -> None:
+    report: Any = check(InSingle(), inputs=(torch.randn(5, 11, 24),))
+    assert report.exit_status == 0
+    assert any(one.law.id == "model.gradients.value" and one.status == "passed" for one in report.results)
 
 
 @pytest.mark.long

@@ -180,9 +180,9 @@ def test_an_optimizer_moves_each_parameter_as_alone(tmp_path: Path, name: str) -
     file = tmp_path / "mine.py"
     file.write_text(ADAM)
     assert not failed(check(f"{file}{name}", tier="quick"))
-    file.write_text(
-        ADAM.replace("        self.t += 1\n", "").replace(
-            "items():\n            self.m", "items():\n            self.t += 1\n            self.m"
-        )
+    of_each = "items():\n            self.m"
+    text = ADAM.replace("        self.t += 1\n", "").replace(
+        of_each, of_each.replace("self.m", "self.t += 1\n            self.m")
     )
+    file.write_text(text)
     assert "adamw.constant_gradient" in failed(check(f"{file}{name}", tier="quick"))

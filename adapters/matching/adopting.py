@@ -33,6 +33,7 @@ from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.sources import LAST_AXIS, taken
 from veriformer.adapters.matching.temperatures import has_temperature
+from veriformer.adapters.matching.texts import says_power_of_two
 from veriformer.spec.operations import OPERATIONS
 
 Functions = dict[str, Callable[..., Any]]
@@ -196,6 +197,8 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
 
     So is a backward pass. Where the framework is not declared, a call has to find it.
     """
+    if name == "alibi_bias" and says_power_of_two(function):
+        return False
     if name in training.OPERATIONS_OF:
         if len(OPERATIONS[name].results) < 2 and returns_several(function):
             return False

@@ -140,7 +140,7 @@ def form_of(
         # Of a wrong network the activation that its code names is the one that it is meant to have.
         candidates = iter(sorted(candidates, key=lambda one: str(_activation_of(one[0])) not in text))
     for form, sizes in candidates:
-        if form.last_resort and best is not None:
+        if form.last_resort and best is not None and not best.form.last_resort:
             break
         if best is not None and of_joined_heads and not joins_axes(form.layout):
             # Elsewhere it is told one head only, of which everything may be right.
@@ -428,6 +428,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
     form = _of_its_lengths(trials, form, found, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
+        result = trials.result(form, probe)
+        best = replace(best, exact=best.exact or (result is not None and probe.is_answered_by(result)))
     said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
     form = replace(form, words=(*form.words, *said))
     passed_over = [one for one in found.left_out if form.sources[one] is found.sources[one]]

@@ -201,9 +201,19 @@ def says_window_ends_at_own(function: Callable[..., Any]) -> bool:
     return any(_ENDS_AT_OWN.search(one) for one in _sentences_on_windows(function))
 
 
+_POWER_OF_TWO = re.compile(r"powers?[ -]of[ -](two|2)\b", re.IGNORECASE)
+# What a documentation says before it: that it must be one.
+_NEEDED = re.compile(r"\b(must|ha(s|ve) to|need(s)? to|should|only|assum\w+|requires?|expects?)\b[^.]*$", re.IGNORECASE)
+
+
 def says_power_of_two(function: Callable[..., Any]) -> bool:
-    """Return whether the documentation of a function says that the number of heads is a power of two."""
-    return bool(re.search(r"powers?[ -]of[ -](two|2)\b", inspect.getdoc(function) or "", re.IGNORECASE))
+    """Return whether the documentation of a function, or of one that it calls, says that heads are a power of two."""
+    if _POWER_OF_TWO.search(inspect.getdoc(function) or ""):
+        return True
+    code, known = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    called = [known[name] for name in code.co_names if inspect.isfunction(known.get(name))] if code is not None else []
+    documented = (" ".join((inspect.getdoc(one) or "").split()) for one in called)
+    return any(_NEEDED.search(said[: found.start()]) for said in documented for found in _POWER_OF_TWO.finditer(said))
 
 
 def says_more_than_a_lookup(function: Callable[..., Any]) -> bool:

@@ -7,8 +7,10 @@ should be follows from the router's scores, in one of the ways that published mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
@@ -22,6 +24,8 @@ from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublay
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 # Shares below this part of the largest are those of experts that a token is not sent to.
+# So many values of the stream's size lie between the sums of one expert and of another at most.
+_MOST_BETWEEN = 12
 _NONE = 1e-9
 # Tokens that tell one way to share from another.
 _LEAST_TOKENS = 4
@@ -93,11 +97,29 @@ def _computed(flow: Flow, sublayers: Sublayers, router: LinearMap) -> Mixture | 
     count, rows = sublayers.maps.width_out(router), _rows(flow, router.input)
     path = common_path(router.names).rpartition(".")[0].rpartition(".")[0]
     layer = layer_in(common_path(router.names)) or 0
-    for summed, network, outputs in outputs_of_stacks(flow, router, count):
-        weights = _solved(flow.array(summed).reshape(rows.shape), outputs, np.ones(outputs.shape[:2], dtype=bool))
+
+    found: tuple[str, _Shares] | None = None
+    unsolved = 0
+    for summed, its in groupby(outputs_of_stacks(flow, router, count), key=itemgetter(0)):
+        # Experts that are added one after the other make sums of some of them on the way: the last has all.
+        here = _first_solved(flow.array(summed).reshape(rows.shape), its)
+        unsolved = 0 if here is not None else unsolved + 1
+        if here is not None:
+            found = here[0], _Shares(here[1], summed)
+        elif found is not None and unsolved > _MOST_BETWEEN:
+            break
+    if found is None:
+        return None
+    plain = Mixture((), router, path, layer, router.step, count, is_stacked=True, network=found[0])
+    return _judged(flow, plain, found[1])
+
+
+def _first_solved(summed: Array, its: Iterable[tuple[int, str, Array]]) -> tuple[str, Array] | None:
+    """Return the experts of which some rows are sums, in words, with the weights of each; None where there are none."""
+    for _, network, outputs in its:
+        weights = _solved(summed, outputs, np.ones(outputs.shape[:2], dtype=bool))
         if weights is not None:
-            plain = Mixture((), router, path, layer, router.step, count, is_stacked=True, network=network)
-            return _judged(flow, plain, _Shares(weights, summed))
+            return network, weights
     return None
 
 

@@ -18,8 +18,10 @@ from veriformer.conformance_tests.recognition.maps import LinearMap
 # Of the experts of gpt-oss: σ(1.702 x) x, and by how much both branches are clamped.
 _STEEPNESS, _LIMIT = 1.702, 7.0
 _USUAL = ("silu", "gelu", "gelu_tanh", "relu", "relu_squared")
-# The nearest values of the stream's size behind a router: the mixture is among them.
-_MOST_SUMS = 8
+# Those of a gate, up and down.
+_MOST_STACKS = 3
+# The nearest values of the stream's size behind a router, among which the sum of all experts is.
+_MOST_BEHIND = 80
 # As many experts as numbers in a row explain every row.
 _MOST_EXPERTS = 0.5
 
@@ -27,15 +29,23 @@ _MOST_EXPERTS = 0.5
 def outputs_of_stacks(flow: Flow, router: LinearMap, count: int) -> Iterator[tuple[int, str, Array]]:
     """Yield each value that may be a mixture behind a router of so many columns, with what its experts may be.
 
-    That is said in words, and by what each expert gives for each token (E, N, D).
+    That is said in words, and by what each expert gives for each token (E, N, D). The nearest values come first, which
+    may be one expert's alone.
     """
     rows = flow.array(router.input).reshape(-1, flow.shape(router.input)[-1])
     if not len(rows) or not 1 < count <= rows.shape[1] * _MOST_EXPERTS:
         return
-    after = sorted(one for one in flow.descendants(router.output) if _is_of_stream(flow, one, rows.size))
-    for summed in after[:_MOST_SUMS]:
+    for summed in sums_behind(flow, router, rows.size):
         stacks, biases = _stacks(flow, router, summed, count)
+        if len(stacks) > _MOST_STACKS:
+            # Those of another layer have joined them.
+            return
         yield from ((summed, words, outputs) for words, outputs in (_outputs(rows, stacks, biases) if stacks else ()))
+
+
+def sums_behind(flow: Flow, router: LinearMap, size: int) -> list[int]:
+    """Return the nearest values of the stream's size behind a router."""
+    return sorted(one for one in flow.descendants(router.output) if _is_of_stream(flow, one, size))[:_MOST_BEHIND]
 
 
 def _is_of_stream(flow: Flow, value: int, size: int) -> bool:

@@ -58,10 +58,16 @@ def turned(before: Array, after: Array) -> Turned | None:
         return None
     size = 1.0 if abs(size - 1.0) < _CLOSE else size
     ways = list(_ways(before, after / size))
+    as_it_is = []
     for pairing, width, at_end in ways:
         found = _read(before, after / size, (pairing, pairing), width, at_end)
         if found is not None:
-            return Turned(pairing, width, at_end, *found, size)
+            as_it_is.append(Turned(pairing, width, at_end, *found, size))
+            if found[0] is not None:
+                return as_it_is[-1]
+    if as_it_is:
+        # What is not turned at all passes for turned by no angle: without a base, the fewest components count.
+        return min(as_it_is, key=lambda one: one.width)
     for pairing, width, at_end in ways:
         other: Pairing = "half" if pairing == "interleaved" else "interleaved"
         found = _read(before, after / size, (pairing, other), width, at_end) if width > len(_PAIR) else None

@@ -54,7 +54,7 @@ PADDING_MASK = Operation(
     place=9,
     also_called=(
         "paddingmask padmask lengthstomask lengthmask sequencemask lengthtomask keypaddingmask lenmask "
-        "masklengths seqmask"
+        "masklengths seqmask lengthstopaddingmask lengthstopadmask paddingmaskfromlengths maskfromlengths"
     ),
 )
 

@@ -29,7 +29,9 @@ _PARAMETERS = "params param p parameters parameter theta w x weights weight"
 _GRADIENTS = "grads grad g gradients gradient dw dtheta gradparams"
 _FIRST = "m expavg expavgs mu firstmoment ms mt moment1 m1 mean avg firstmoments expavglist"
 _SECOND = "v expavgsq expavgsqs nu secondmoment vs vt moment2 v1 m2 sqavg secondmoments variance expavgsqlist"
-_COUNTS = "t step steps count i it iteration iterations k n timestep stepcount numsteps stepnum steptensor tstep nsteps"
+_COUNTS = (
+    "t step steps count i it iter iteration iterations k n timestep stepcount numsteps stepnum steptensor tstep nsteps"
+)
 _NAMES: Mapping[str, str] = {
     "parameter": _PARAMETERS,
     "gradient": _GRADIENTS,
@@ -401,7 +403,7 @@ def _set(state: Any, given: Arguments, counts: bool) -> Any:
                 if _is_called(path, names):
                     found.append(role)
                     return copied(given[role])
-        elif _is_called(path[-1:], _COUNTS) and (isinstance(one, int | float) or shape_of(one) == ()):
+        elif {*names_on(path)[:1]} & {*_COUNTS.split()} and (isinstance(one, int | float) or shape_of(one) == ()):
             found.append("step")
             return one + (given["step"] - 2)
         return one

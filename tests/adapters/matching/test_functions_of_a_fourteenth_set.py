@@ -186,3 +186,63 @@ def test_an_optimizer_moves_each_parameter_as_alone(tmp_path: Path, name: str) -
     )
     file.write_text(text)
     assert "adamw.constant_gradient" in failed(check(f"{file}{name}", tier="quick"))
+
+
+# A count for each parameter, and moments that the first call makes.
+OF_LISTS = """
+import torch
+
+
+class AdamW:
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        self.params, self.lr, self.eps, self.weight_decay = list(params), lr, eps, weight_decay
+        self.beta1, self.beta2 = betas
+        self.t = [0] * len(self.params)
+        self.m = [torch.zeros_like(p) for p in self.params]
+        self.v = [torch.zeros_like(p) for p in self.params]
+
+    @torch.no_grad()
+    def step(self):
+        for i, (p, m, v) in enumerate(zip(self.params, self.m, self.v)):
+            self.t[i] += 1
+            p.mul_(1 - self.lr * self.weight_decay)
+            m.mul_(self.beta1).add_(p.grad, alpha=1 - self.beta1)
+            v.mul_(self.beta2).addcmul_(p.grad, p.grad, value=1 - self.beta2)
+            denominator = (v / (1 - self.beta2 ** self.t[i])).sqrt().add_(self.eps)
+            p.addcdiv_(m / (1 - self.beta1 ** self.t[i]), denominator, value=-self.lr)
+"""
+MADE_LATER = """
+import numpy as np
+
+
+class Adam:
+    def __init__(self, lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8):
+        self.lr, self.beta1, self.beta2, self.eps, self.iter, self.m, self.v = lr, beta1, beta2, eps, 0, None, None
+
+    def update(self, params, grads):
+        if self.m is None:
+            self.m = {key: np.zeros_like(one) for key, one in params.items()}
+            self.v = {key: np.zeros_like(one) for key, one in params.items()}
+        self.iter += 1
+        for key in params:
+            self.m[key] = self.beta1 * self.m[key] + (1 - self.beta1) * grads[key]
+            self.v[key] = self.beta2 * self.v[key] + (1 - self.beta2) * grads[key] ** 2
+            root = np.sqrt(self.v[key] / (1 - self.beta2 ** self.iter)) + self.eps
+            params[key] -= self.lr * self.m[key] / (1 - self.beta1 ** self.iter) / root
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (OF_LISTS, "(1 - self.beta1 ** self.t[i])", "(1 - self.beta1)"),
+        (MADE_LATER, "(1 - self.beta2 ** self.iter)", "(1 - self.beta2)"),
+    ],
+)
+def test_counts_and_moments_of_optimizers_are_found(tmp_path: Path, text: str, right: str, wrong: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert not failed(check(file, tier="quick"))
+    assert right in text
+    file.write_text(text.replace(right, wrong))
+    assert any(one.startswith("adamw.") for one in failed(check(file, tier="quick")))

@@ -70,6 +70,9 @@ def _seen_otherwise(setting: Setting, usual: Hashable) -> str:
         return "finite_mask_beaten_by_logits"
     if setting.pattern == "every key":
         return "decoder_not_causal" if usual == "causal" else "window_left_side_unlimited"
+    if setting.pattern == "window" and usual in ("causal", "causal window"):
+        # Later keys are seen as far as earlier ones.
+        return "decoder_not_causal"
     if usual == "every key":
         return "encoder_made_causal" if setting.is_causal else ""
     if setting.mask is None:

@@ -125,6 +125,7 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
         yield f"logits capped at ±{setting.softcap:g}"
     if setting.bias is not None and not fills(setting.bias) and (bias := bias_of(flow, reading)) is not None:
         by_distance = (", by distance" if bias.by_distance else "") + (" and scaled" if bias.scaled else "")
+        by_distance += f" times {bias.factor:.4g}" if bias.factor != 1.0 else ""
         by_distance += _directions(flow, reading, setting) if bias.kind == "buckets" else ""
         yield _BIASES[bias.kind] + by_distance + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
     if setting.sinks is not None:

@@ -29,12 +29,13 @@ class Bias:
     """What a bias is: "alibi", "buckets", "table", or "of_query" where it is made of queries and a table.
 
     `by_distance` says whether the latter goes by the distance of the key, None where that is not known, and `scaled`
-    whether it is multiplied as the logits are.
+    whether it is multiplied as the logits are. `factor` is what ALiBi is multiplied by.
     """
 
     kind: str
     by_distance: bool | None = None
     scaled: bool = False
+    factor: float = 1.0
 
 
 def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
@@ -47,10 +48,12 @@ def bias_of(flow: Flow, reading: AttentionReading) -> Bias | None:
     if setting.bias_value is not None and is_of_query(flow, setting.bias_value):
         by_distance = go_by_distance(flow, setting.bias_value, visible[0, 0])
         return Bias("of_query", by_distance, is_scaled(flow, setting.bias_value, np.where(visible, setting.bias, 0.0)))
-    if agree(
-        _relative(setting.bias, visible), _relative(_alibi(heads, length, keys, setting.bias.shape), visible), _UNIT
-    ):
+    own, alibi = (_relative(one, visible) for one in (setting.bias, _alibi(heads, length, keys, setting.bias.shape)))
+    if agree(own, alibi, _UNIT):
         return Bias("alibi")
+    factor = float((own * alibi).sum() / max(float((alibi * alibi).sum()), 1e-300))
+    if factor > 0.0 and agree(own, factor * alibi, _UNIT):
+        return Bias("alibi", factor=factor)
     return Bias("buckets" if _table(flow, setting) is not None else "table")
 
 
@@ -82,6 +85,7 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     setting = reading.setting
     found = bias_of(flow, reading)
     if setting is None or setting.bias is None or found is None or found.kind == "alibi":
+        # By what it is multiplied is a choice: Falcon scales it as the logits.
         return
     place = reading.sublayer.sites[0].first_step
     if np.isin(setting.bias, (0.0, 1.0)).all() and setting.bias_value is not None:

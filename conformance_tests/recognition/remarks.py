@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
@@ -10,7 +11,12 @@ from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 def remarks_on(model: ModelReading) -> tuple[str, ...]:
     """Return a sentence about each thing that stands out and is no departure."""
-    return (*_layers_of_one_object(model), *_sublayers_without_norm(model), *_factors_of_tables(model))
+    return (
+        *_layers_of_one_object(model),
+        *_sublayers_without_norm(model),
+        *_causal_in_part(model),
+        *_factors_of_tables(model),
+    )
 
 
 def _layers_of_one_object(model: ModelReading) -> Iterator[str]:
@@ -22,8 +28,7 @@ def _layers_of_one_object(model: ModelReading) -> Iterator[str]:
         if len(layers) > 1 and "" not in layers and stems.intersection(layers):
             groups[layers] = None
     for layers in groups:
-        *others, last = layers
-        yield f"the layers {', '.join(others)} and {last} are one object, so that they have the same weights"
+        yield f"the layers {_listed(layers)} are one object, so that they have the same weights"
 
 
 def _stem_of(path: str) -> str:
@@ -49,6 +54,24 @@ def _sublayers_without_norm(model: ModelReading) -> Iterator[str]:
         here, there = normed[of_attention], normed[not of_attention]
         if here and not any(here) and there and all(there):
             yield f"no norm stands beside its {kind}, and one stands beside each of its {other}"
+
+
+def _causal_in_part(model: ModelReading) -> Iterator[str]:
+    """Yield that some self-attentions of layers that are called alike see later positions, and others do not."""
+    alike: dict[str, dict[bool, list[str]]] = {}
+    for one in model.readings:
+        setting = None if one.attention is None or one.kind != "self_attention" else one.attention.setting
+        if setting is not None and _stem_of(one.path):
+            called = re.sub(r"\d+", "#", one.path)
+            alike.setdefault(called, {True: [], False: []})[setting.is_causal].append(one.path)
+    for ways in alike.values():
+        if ways[True] and ways[False]:
+            yield f"later positions are seen in {_listed(ways[False])}, and not in {_listed(ways[True])}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    *others, last = dict.fromkeys(path or "the model itself" for path in paths)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _factors_of_tables(model: ModelReading) -> Iterator[str]:

@@ -47,7 +47,9 @@ class Stated:
 
     `same` says whether a stated value is the one that was found, and what is called so that `may_be` is in its name may
     state it too. `says` completes "config.x is 3, and …", and a value in words that are not known contradicts nothing.
-    What is stated `of_all` layers is contradicted by one of them, where another does what is stated.
+    What is stated `of_all` layers is contradicted by one of them, where another does what is stated. What is stated
+    `of_some` is not said of layers in which nothing of it is found. `meant` says in which sense a value is what was
+    found.
     """
 
     names: re.Pattern[str]
@@ -59,6 +61,8 @@ class Stated:
     mistake: str
     may_be: re.Pattern[str] = re.compile("")
     of_all: bool = False
+    of_some: bool = False
+    meant: Callable[[object, float | str], str] = lambda *_: ""
 
 
 def _is_near(stated: object, found: float | str) -> bool:
@@ -106,6 +110,10 @@ def _windows(one: Layered) -> list[float | str]:
 def _is_window(stated: object, found: float | str) -> bool:
     """Return whether a stated window is the number of keys that are seen, or of those before the query's own."""
     return _is_near(stated, found) or (not isinstance(found, str) and _is_near(stated, found - 1))
+
+
+def _sense_of_window(stated: object, found: float | str) -> str:
+    return " (the query's own key among them)" if _is_near(stated, found) else " (besides the query's own key)"
 
 
 def _caps(one: Layered) -> list[float | str]:
@@ -207,6 +215,8 @@ _STATED = (
         _is_window,
         "each query sees {} keys",
         "",
+        of_some=True,
+        meant=_sense_of_window,
     ),
     Stated(
         re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap|attn_cap)$"),
@@ -405,8 +415,9 @@ def agreements(model: ModelReading) -> tuple[str, ...]:
     agreed = []
     for stated, _, found in _compared(model):
         for name, value in _named(model, stated).items():
-            if any(stated.same(value, one) for one in found):
-                agreed.append(f"{name} {_shown(value)}")
+            agreeing = next((one for one in found if stated.same(value, one)), None)
+            if agreeing is not None:
+                agreed.append(f"{name} {_shown(value)}{stated.meant(value, agreeing)}")
     return tuple(agreed)
 
 
@@ -418,7 +429,7 @@ def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list
         of_kind = [one for one in in_stream if stated.kind in ("", one.kind)]
         readings = [one for one in of_kind if stated.found(one)]
         # One that was not read may do what is stated.
-        if readings and (not stated.kind or len(readings) == len(of_kind)):
+        if readings and (not stated.kind or stated.of_some or len(readings) == len(of_kind)):
             yield stated, readings, [_rounded(value) for one in readings for value in stated.found(one)]
 
 

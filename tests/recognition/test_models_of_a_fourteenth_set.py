@@ -95,6 +95,35 @@ def test_a_configuration_that_a_part_keeps_is_a_witness(tmp_path: Path) -> None:
     assert any("tie_word_embeddings" in one.sentence for one in untied.departures)
 
 
+class Windowed(torch.nn.Module):
+    """Two layers, of which the first has a window that the configuration states."""
+
+    def __init__(self, keys: int) -> None:
+        super().__init__()
+        self.config = {"sliding_window": 4, "num_attention_heads": 4, "hidden_size": 24}
+        self.table, self.head = torch.nn.Embedding(30, 24), torch.nn.Linear(24, 30)
+        self.maps = torch.nn.ModuleList(torch.nn.Linear(24, 72) for _ in range(2))
+        self.outs = torch.nn.ModuleList(torch.nn.Linear(24, 24) for _ in range(2))
+        self.keys = keys
+
+    def forward(self, tokens: Any) -> Any:
+        x, place = self.table(tokens), torch.arange(tokens.shape[1])
+        distance = place[:, None] - place
+        for seen, made, out in zip((self.keys, 1000), self.maps, self.outs, strict=True):
+            q, k, v = (one.view(*x.shape[:2], 4, -1).transpose(1, 2) for one in made(x).chunk(3, -1))
+            mask = (distance >= 0) & (distance < seen)
+            attended = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            x = x + out(attended.transpose(1, 2).flatten(2))
+        return self.head(x)
+
+
+@pytest.mark.parametrize(("keys", "sense"), [(4, "the query's own key among them"), (5, "besides the query's own key")])
+def test_a_stated_window_of_some_layers_is_compared(keys: int, sense: str) -> None:
+    report: Any = check(Windowed(keys))
+    assert f"config.sliding_window 4 ({sense})" in report.recognition.agreed
+    assert any("sliding_window is 4" in one.sentence for one in check(Windowed(7)).departures)
+
+
 class InSingle(torch.nn.Module):
     """A norm that computes in float32 whatever it is given, and multiplies by its gain afterwards."""
 

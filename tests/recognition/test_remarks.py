@@ -16,8 +16,9 @@ WIDTH, HEADS = 24, 4
 class Block(nn.Module):
     """A block whose network may read the stream as it is."""
 
-    def __init__(self, *, normed: bool) -> None:
+    def __init__(self, *, normed: bool, window: int = 0) -> None:
         super().__init__()
+        self.window = window
         self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH) if normed else nn.Identity()
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         self.up, self.down = nn.Linear(WIDTH, 40), nn.Linear(40, WIDTH)
@@ -25,7 +26,10 @@ class Block(nn.Module):
     def forward(self, x: Any) -> Any:
         parts = self.qkv(self.first(x)).chunk(3, -1)
         q, k, v = (one.view(*x.shape[:2], HEADS, -1).transpose(1, 2) for one in parts)
-        x = x + self.out(scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        place = torch.arange(x.shape[1])
+        distance = place[:, None] - place
+        seen = distance.abs() <= self.window if self.window else distance >= 0
+        x = x + self.out(scaled_dot_product_attention(q, k, v, attn_mask=seen).transpose(1, 2).flatten(2))
         return x + self.down(gelu(self.up(self.second(x))))
 
 
@@ -58,6 +62,13 @@ class TwoTables(nn.Module):
         return self.head(self.decoder(self.target(target) * self.factor, memory, tgt_mask=mask))
 
 
+def both_ways() -> Decoder:
+    """A decoder whose second layer looks ahead, as far as its window goes."""
+    model = Decoder()
+    model.blocks[1] = Block(normed=True, window=2)
+    return model
+
+
 def remarks(model: nn.Module) -> tuple[str, ...]:
     report: Any = check(model)
     assert not report.departures
@@ -81,3 +92,10 @@ def test_nothing_stands_out_in_usual_models() -> None:
 def test_what_stands_out_is_said(model: nn.Module, said: str) -> None:
     (remark,) = remarks(model)
     assert said in remark
+
+
+def test_a_layer_that_looks_ahead_departs_and_is_named() -> None:
+    report: Any = check(both_ways())
+    (departure,) = report.departures
+    assert [one.name for one in departure.suspects] == ["decoder_not_causal"]
+    assert "later positions are seen in blocks.1, and not in blocks.0" in report.recognition.remarks

@@ -104,12 +104,12 @@ class Windowed(torch.nn.Module):
         self.table, self.head = torch.nn.Embedding(30, 24), torch.nn.Linear(24, 30)
         self.maps = torch.nn.ModuleList(torch.nn.Linear(24, 72) for _ in range(2))
         self.outs = torch.nn.ModuleList(torch.nn.Linear(24, 24) for _ in range(2))
-        self.keys = keys
+        self._keys = keys
 
     def forward(self, tokens: Any) -> Any:
         x, place = self.table(tokens), torch.arange(tokens.shape[1])
         distance = place[:, None] - place
-        for seen, made, out in zip((self.keys, 1000), self.maps, self.outs, strict=True):
+        for seen, made, out in zip((self._keys, 1000), self.maps, self.outs, strict=True):
             q, k, v = (one.view(*x.shape[:2], 4, -1).transpose(1, 2) for one in made(x).chunk(3, -1))
             mask = (distance >= 0) & (distance < seen)
             attended = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)

@@ -27,7 +27,16 @@ def tier_option(meaning: str) -> Decorator:
 
 def file_option(*names: str, meaning: str) -> Decorator:
     """Return an option that takes a file."""
-    return click.option(*names, type=click.Path(path_type=Path), metavar="FILE", help=meaning)
+    kind = click.Path(path_type=Path)
+    return click.option(*names, type=kind, metavar="FILE", help=meaning, callback=_refuse_standard_output)
+
+
+def _refuse_standard_output(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Return the path; BadParameter for "-", by which other programs mean the standard output."""
+    if path is not None and str(path) == "-":
+        message = "the report for people goes to the standard output, so that this needs a file: name one"
+        raise click.BadParameter(message, param=option)
+    return path
 
 
 def flag(*names: str, meaning: str) -> Decorator:

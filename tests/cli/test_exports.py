@@ -127,3 +127,11 @@ def test_the_json_lists_all_laws_if_asked(run: Run) -> None:
         ["softmax.shape", "softmax.large_logits"],
         ["softmax.shape", "softmax.large_logits", "gelu.shape"],
     ]
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--report"])
+def test_the_standard_output_is_no_file(run: Run, tmp_path: Path, option: str) -> None:
+    status, out, error = run("check", "right.py", *LAWS, option, "-")
+    assert status == 2 and not out
+    assert "name one" in error
+    assert not (tmp_path / "-").exists()

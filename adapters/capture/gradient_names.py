@@ -10,6 +10,13 @@ _TOGETHER = frozenset(("grads", "grad", "gradients", "gradient", "dparams", "dpa
 _NUMBERS = frozenset(("data", "value", "array", "val"))
 
 
+def may_be_gradient(path: str) -> bool:
+    """Return whether an array may be the gradient of another one, by its own path alone."""
+    holder, _, name = path.rpartition(".")
+    own = folded(name)
+    return own[:1] in ("d", "g") or own.endswith("grad") or folded(holder.rpartition(".")[2]) in _TOGETHER
+
+
 def is_beside(path: str, parameter: str) -> bool:
     """Return whether the array at a path is the gradient of a parameter: `dW` beside `W`, or `W` in `grads`."""
     parent, _, key = parameter.rpartition(".")

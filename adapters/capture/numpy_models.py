@@ -13,7 +13,7 @@ from types import FrameType, ModuleType
 from typing import Any, cast
 
 import numpy as np
-from veriformer.adapters.capture.gradient_names import is_beside
+from veriformer.adapters.capture.gradient_names import is_beside, may_be_gradient
 from veriformer.adapters.capture.trace import Origin
 from veriformer.adapters.capture.weights import Array, is_floating, is_formula
 
@@ -288,8 +288,9 @@ def _walked(root: Any) -> tuple[tuple[Held, ...], dict[int, tuple[str, Any]]]:
 def _mark_gradients(held: Sequence[Held]) -> None:
     """Mark the arrays whose names are those of gradients of others: a backward pass writes them, and nothing reads."""
     for one in held:
-        alike = (other for other in held if other is not one and other.array.shape == one.array.shape)
-        one.is_gradient = any(is_beside(path, name) for other in alike for path in one.names for name in other.names)
+        paths = list(filter(may_be_gradient, one.names))
+        alike = (other for other in held if paths and other is not one and other.array.shape == one.array.shape)
+        one.is_gradient = any(is_beside(path, name) for other in alike for path in paths for name in other.names)
 
 
 def _is_own_object(node: Any) -> bool:

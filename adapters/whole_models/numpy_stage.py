@@ -82,15 +82,15 @@ class NumPyStage(Stage):
             if result is None:
                 return
             cotangent = np.asarray(np.random.default_rng(0).normal(size=result.shape))
-            left = self._back(cotangent)
+            found = tuple(gradients_by(self._held, self.model.root, self._back(cotangent)))
+            if not found:
+                self.said = (f"{not_judged}: no gradient is found beside a parameter, by its name",)
+                return
+            self.learned = found
+            self._mean_over = self._found_mean(arguments, cotangent)
         except Exception as error:
-            self.said = (f"{not_judged}: {describe(error)}",)
+            self.learned, self.said = (), (f"{not_judged}: it raises {describe(error)}",)
             return
-        self.learned = tuple(gradients_by(self._held, self.model.root, left))
-        if not self.learned:
-            self.said = (f"{not_judged}: no gradient is found beside a parameter, by its name",)
-            return
-        self._mean_over = self._found_mean(arguments, cotangent)
         if self._mean_over:
             self.said = (f"its gradients are means over {'samples' if self._mean_over == 1 else 'positions'}",)
 
@@ -131,7 +131,8 @@ class NumPyStage(Stage):
             raise self._not_differentiable()
         # Gradients that are added to what is there begin anew.
         for gradient in gradients_by(self._held, self.model.root, None).values():
-            gradient[...] = 0.0
+            if gradient.flags.writeable:
+                gradient[...] = 0.0
         result()
         returned = result_in(self._returned)
         if returned is None or returned.shape != np.shape(cotangent):

@@ -246,3 +246,32 @@ def test_counts_and_moments_of_optimizers_are_found(tmp_path: Path, text: str, r
     assert right in text
     file.write_text(text.replace(right, wrong))
     assert any(one.startswith("adamw.") for one in failed(check(file, tier="quick")))
+
+
+# Attention that is causal for as many queries as keys alone, and takes no mask.
+def block_attention(q: Any, k: Any, v: Any, causal: bool = False, offset: int = 1, block: int = 4) -> Any:
+    """q, k, v: (L, D), one head."""
+    assert len(q) == len(k) or not causal
+    logits = q @ k.T / np.sqrt(q.shape[-1])
+    if causal:
+        rows = np.arange(len(q))
+        rows = rows - (1 - offset) * (rows // block) * block
+        logits = np.where(np.arange(len(k))[None] <= rows[:, None], logits, -np.inf)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def rows_of_the_first_block(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+    return block_attention(q, k, v, causal, offset=0)
+
+
+def always_causal(q: Any, k: Any, v: Any) -> Any:
+    return block_attention(q, k, v, causal=True)
+
+
+def test_a_causal_flag_shows_all_that_is_not_later() -> None:
+    assert not failed(check({"attention": block_attention}))
+    assert "attention.causal.prefix" in failed(check({"attention": rows_of_the_first_block}))
+    report = check({"attention": always_causal})
+    assert not failed(report)
+    assert "attention.causal.prefix" in {one.law.id for one in report.results if one.status == "passed"}

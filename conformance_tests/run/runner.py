@@ -48,6 +48,8 @@ from veriformer.conformance_tests.search.search import Outcome, Search
 from veriformer.spec.operations import OPERATIONS, Operation
 
 _INTERRUPTED = "the run was interrupted"
+# Of so many laws of an operation the smallest case is looked for in earnest: the first of them is shown.
+_MOST_TELLING = 4
 
 
 class Run:
@@ -212,7 +214,7 @@ class Run:
     def _with_smallest_cases(self, results: list[LawResult]) -> dict[str, LawResult]:
         """Return the broken laws whose cases are looked at, with the smallest ones.
 
-        That is the law which says most about each operation, and all laws of a derived one whose forward pass is right.
+        Those are the laws which say most about each operation, and all of a derived one whose forward pass is right.
         """
         broken: dict[str, list[LawResult]] = {}
         for result in filter(is_broken, results):
@@ -223,7 +225,7 @@ class Run:
             of_operation = [result for result in results if result.law.operation.name == name]
             its = [result for result in most_telling_first(of_operation) if is_unexpected(result)]
             origin = self.implementation.derived.get(name)
-            again += its[:1] if origin is None else its if origin not in broken else []
+            again += its[:_MOST_TELLING] if origin is None else its if origin not in broken else []
         found = (self.with_reason(self.try_law(laws()[result.law.id])) for result in again if self.options.shrink)
         # What the budget leaves no time for keeps the case that was found first.
         return {result.law.id: result for result in found if result.status == "failed"}

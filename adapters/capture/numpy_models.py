@@ -13,9 +13,9 @@ from types import FrameType, ModuleType
 from typing import Any, cast
 
 import numpy as np
-from veriformer.adapters.capture.gradient_names import is_beside, may_be_gradient
 from veriformer.adapters.capture.trace import Origin
 from veriformer.adapters.capture.weights import Array, is_floating, is_formula
+from veriformer.adapters.matching.gradient_names import is_beside, may_be_gradient
 
 # Objects are looked into this deep: model, layers, layer, attention, linear, array, and some lists between.
 _DEEPEST = 12

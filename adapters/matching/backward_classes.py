@@ -8,13 +8,13 @@ from types import ModuleType
 from typing import Any
 
 from veriformer.adapters.matching import saved
+from veriformer.adapters.matching.gradient_names import holds_gradients, is_gradient_of
 from veriformer.adapters.matching.names import Taking, folded, is_called, parameters_of
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.spec.operations import OPERATIONS
 
 _WEIGHTS = ("gamma", "beta")
 _HELD = ("params", "parameters", "weights", "p")
-_GRADIENTS = ("grads", "gradients", "dparams", "grad")
 
 
 def classes_with_both(module: ModuleType) -> Iterator[tuple[str, type]]:
@@ -121,16 +121,12 @@ def _weights_set(made: Any, operation: str, weights: Mapping[str, Any]) -> dict[
 
 def _gradient(made: Any, name: str) -> Any:
     """Return the gradient of a weight that a backward pass has left in an object."""
-    spellings = [folded(one) for one in (f"d{name}", f"grad{name}", f"{name}grad", f"dl{name}", f"g{name}")]
-    for attribute, value in vars(made).items():
-        if folded(attribute) in spellings:
-            return value
-    for attribute in _GRADIENTS:
-        held = vars(made).get(attribute)
-        if isinstance(held, dict):
-            for key, value in held.items():
-                if folded(str(key)) in (folded(name), *spellings):
-                    return value
+    held = vars(made)
+    beside = (value for attribute, value in held.items() if is_gradient_of(attribute, name))
+    together = (dict(one) for attribute, one in held.items() if holds_gradients(attribute) and isinstance(one, dict))
+    among = (one[key] for one in together for key in one if str(key) == name or is_gradient_of(str(key), name))
+    for gradient in (*beside, *among):
+        return gradient
     raise TypeError(f"nothing in it is the gradient of {name}")
 
 

@@ -149,7 +149,7 @@ def is_of_another_form(name: str, function: Any) -> bool:
 def is_upstream(name: str, operation: str) -> bool:
     """Return whether a parameter is called like the gradient of an operation's output."""
     called = [one for one in OPERATIONS[operation].parameters if is_called(name, one)]
-    return folded(name) in _UPSTREAM or (folded(name) == "g" and not called)
+    return calls_upstream(name) and not (folded(name) == "g" and called)
 
 
 def calls_upstream(name: str) -> bool:

@@ -38,11 +38,11 @@ from veriformer.adapters.matching.layouts import (
     OfLengths,
     OfOneWidth,
     joins_axes,
-    joins_heads,
     of_heads,
     of_streams,
     of_vectors,
 )
+from veriformer.adapters.matching.meant import NORMS, Meant
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.packed import other_orders
 from veriformer.adapters.matching.places import ByPlace, SampleBySample
@@ -67,14 +67,9 @@ from veriformer.adapters.matching.sources import (
 )
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import (
-    is_of_more_than_matrices,
-    keeps_axes,
-    names_an_axis,
     reads,
-    says_causal,
     says_more_than_a_lookup,
     says_power_of_two,
-    says_three_axes,
     shifts_by_one,
     source_of,
 )
@@ -82,7 +77,6 @@ from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
 _NETWORKS = ACTIVATIONS
-_NORMS = ("layer_norm", "rms_norm")
 Candidate = tuple[Form, dict[str, int]]
 TURNED = "matrices (out, in)"
 """What is said of a form whose matrices are transposed."""
@@ -125,36 +119,17 @@ def form_of(
     framework.use_one_thread()
     trials = Trials(function, framework)
     best: Found | None = None
-    # A window without the causal mask is another function: what its documentation says decides.
-    must_be_causal = "window" in found.features and says_causal(function)
-    own = sublayer_of(function)
-    least_rank = _least_rank(operation, function)
-    of_whole_arrays = operation in ATTENTION and is_of_more_than_matrices(function)
-    must_be_causal = must_be_causal or (own is not None and own.is_causal)
-    of_joined_heads = operation in ATTENTION and needs_heads(found)
-    candidates = _candidates(operation, found, framework)
-    if own is not None:
-        candidates = _of_class(candidates, own)
-    elif operation in _NETWORKS:
-        text = (source_of(function) or name).casefold()
-        # Of a wrong network the activation that its code names is the one that it is meant to have.
-        candidates = iter(sorted(candidates, key=lambda one: str(_activation_of(one[0])) not in text))
-    for form, sizes in candidates:
+    own, meant = sublayer_of(function), Meant.by(function, operation, found)
+    for form, sizes in _in_order(_candidates(operation, found, framework), function, operation, name):
         if form.last_resort and best is not None and not best.form.last_resort:
             break
-        if best is not None and of_joined_heads and not joins_axes(form.layout):
-            # Elsewhere it is told one head only, of which everything may be right.
+        if special.is_contradicted(form, function) or meant.excludes(form.layout, best.form.layout if best else None):
             continue
-        if special.is_contradicted(form, function):
-            continue
-        # What answers for more axes at once is not given fewer, unless its results are right only then.
+        # It is right so only where it is not for more axes at once.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
-        # Heads that stand side by side get an axis of their own inside.
-        if form.layout.rank < least_rank or (fewer and of_whole_arrays and not joins_heads(form.layout)):
-            continue
         probe = _probe(operation, sizes, form, own)
         for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
-            must = must_be_causal or (named and causal.hides_later_keys(trials, answered, probe, result))
+            must = meant.causal or (named and causal.hides_later_keys(trials, answered, probe, result))
             one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
@@ -174,6 +149,20 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def _in_order(
+    candidates: Iterator[Candidate], function: Callable[..., Any], operation: str, name: str
+) -> Iterable[Candidate]:
+    """Return the forms of a class, or of a function, in the order in which they are tried."""
+    own = sublayer_of(function)
+    if own is not None:
+        return _of_class(candidates, own)
+    if operation not in _NETWORKS:
+        return candidates
+    text = (source_of(function) or name).casefold()
+    # Of a wrong network the activation that its code names is the one that it is meant to have.
+    return sorted(candidates, key=lambda one: str(_activation_of(one[0])) not in text)
 
 
 def _refusal(
@@ -208,18 +197,6 @@ def _unread_masks(function: Callable[..., Any], takings: Sequence[Taking]) -> li
     masks = [one.name for one in takings if "mask" in one.name and one.has_default]
     unread = [one for one in masks if not reads(function, one)]
     return unread if len(unread) < len(masks) else unread[1:]
-
-
-def _least_rank(operation: str, function: Callable[..., Any]) -> int:
-    """Return the number of axes that a function of vectors is meant for at least, as far as its text tells.
-
-    What is said to take samples of positions is not right where it is right for rows alone, and a sum along an axis
-    that is named or kept is meant for arrays with other axes.
-    """
-    if operation in (*_NORMS, *_NETWORKS) and says_three_axes(function):
-        return 3
-    of_axes = keeps_axes(function) or (operation in _NORMS and names_an_axis(function))
-    return 2 if operation in (*_NORMS, "softmax") and of_axes else 0
 
 
 def needs(name: str, unknown: Sequence[str]) -> str:
@@ -387,7 +364,7 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return list(merged.layouts())
     if operation == "multi_head_attention":
         return of_streams(("x", "context"))
-    if operation in (*_NORMS, *_NETWORKS, "softmax"):
+    if operation in (*NORMS, *_NETWORKS, "softmax"):
         return of_vectors("x")
     return [AsItIs()]
 

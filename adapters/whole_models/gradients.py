@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.errors import DifferentiationRefused, NotDifferentiable
 from veriformer.adapters.whole_models.sequence import Array, Sequences
+from veriformer.adapters.whole_models.stage import STEPS
 
-# The step of a central difference whose truncation is about as small as its rounding: the cube root of the roundoff.
-_STEPS = {"float64": 6e-6, "float32": 5e-3}
 # Two results for each group.
 _CALLS = 2
 _PRODUCTS = 2_000_000_000
@@ -47,7 +46,7 @@ class Gradients:
             found = stage.gradients(lambda: sequences.outputs(inputs, extra), cotangent)
         except NotDifferentiable as error:
             raise DifferentiationRefused(str(error)) from error
-        step = _STEPS[stage.dtype]
+        step = STEPS[stage.dtype]
         rows = []
 
         def value(at: Any = inputs) -> float:
@@ -74,7 +73,7 @@ def gradients_of(sequences: Sequences, draw: Callable[[int, int], Array]) -> Gra
     One that a gradient does not reach is on its own, the others are together in a few groups.
     """
     stage, inputs = sequences.stage, sequences.as_framework(draw(1, _TOKENS if sequences.axes[1] is not None else 1))
-    if not stage.learned or stage.dtype not in _STEPS:
+    if not stage.learned or stage.dtype not in STEPS:
         return None
     try:
         cotangent = np.random.default_rng(0).normal(size=tuple(sequences.outputs(inputs).shape))

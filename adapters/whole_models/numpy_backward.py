@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.capture.gradient_names import is_beside, is_gradient_of
 from veriformer.adapters.capture.numpy_models import arrays_by_path, arrays_in
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.matching.backward_pairs import calls_upstream
+from veriformer.adapters.matching.gradient_names import is_beside, is_gradient_of
 from veriformer.adapters.matching.names import folded, parameters_of
 from veriformer.adapters.matching.saved import CACHES
 

@@ -15,10 +15,10 @@ from veriformer.adapters.capture.weights import Array, is_floating
 from veriformer.adapters.errors import NotDifferentiable, describe
 from veriformer.adapters.numpy_arrays import NumPyArrays
 from veriformer.adapters.whole_models.numpy_backward import backward_of, gradient_of_input, gradients_by, result_in
-from veriformer.adapters.whole_models.stage import Stage
+from veriformer.adapters.whole_models.stage import STEPS, Stage
 
-# The step of a difference quotient, and how near one has to be to say what a gradient is divided by.
-_STEP, _NEAR = 6e-6, 1e-4
+# How near a difference quotient has to be to say what a gradient is divided by.
+_NEAR = 1e-4
 
 
 @contextmanager
@@ -100,14 +100,14 @@ class NumPyStage(Stage):
         def result() -> Array:
             return cast("Array", result_in(self.call(*arguments)))
 
-        along = self.gradients(result, cotangent)
+        along, step = self.gradients(result, cotangent), STEPS[self.dtype]
         ratios = []
         for place, derivative in enumerate(along):
             values = []
-            for by in (_STEP, -_STEP):
+            for by in (step, -step):
                 with self.moved((place,), by):
                     values.append(float((result() * cotangent).sum()))
-            ratios.append((values[0] - values[1]) / (2 * _STEP) / derivative if derivative else 1.0)
+            ratios.append((values[0] - values[1]) / (2 * step) / derivative if derivative else 1.0)
         for axes in (1, 2):
             number = math.prod(cotangent.shape[:axes])
             if number > 1 and cotangent.ndim > axes and np.allclose(ratios, number, rtol=_NEAR):

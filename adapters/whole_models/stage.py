@@ -14,6 +14,9 @@ from veriformer.adapters.capture.models import Model
 from veriformer.adapters.capture.random_state import kept
 from veriformer.adapters.errors import CaptureError, NotDifferentiable
 
+STEPS = {"float64": 6e-6, "float32": 5e-3}
+"""The step of a central difference whose truncation is about as small as its rounding: the cube root of the unit."""
+
 
 class Stage(ABC):
     """A model on drawn weights; arrays of its framework go in and come out.

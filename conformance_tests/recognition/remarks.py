@@ -1,4 +1,4 @@
-"""What stands out in a model and may be meant: layers of one object, sublayers without a norm, factors of tables."""
+"""What stands out in a model and may be meant, such as layers of one object or sublayers without a norm."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _sublayers_without_norm(model: ModelReading) -> Iterator[str]:
     """Yield that all attentions of a model have a norm and no network has one, or the other way round."""
     # The norm behind the last one may be that of the whole stack.
     last = {one.stack: one for one in model.readings}
-    told = [one for one in model.readings if one.is_judged and not one.is_expert and one is not last[one.stack]]
+    judged = [one for one in model.readings if one.is_judged and not one.is_expert and one is not last[one.stack]]
     normed = {
-        of_attention: [any(norms_of(one.place)) for one in told if (one.attention is not None) == of_attention]
+        of_attention: [any(norms_of(one.place)) for one in judged if (one.attention is not None) == of_attention]
         for of_attention in (True, False)
     }
     for of_attention, kind, other in (
@@ -53,7 +53,7 @@ def _sublayers_without_norm(model: ModelReading) -> Iterator[str]:
     ):
         here, there = normed[of_attention], normed[not of_attention]
         if here and not any(here) and there and all(there):
-            yield f"no norm stands beside its {kind}, and one stands beside each of its {other}"
+            yield f"its {kind} have no norm, and its {other} have one each"
 
 
 def _causal_in_part(model: ModelReading) -> Iterator[str]:
@@ -78,8 +78,8 @@ def _factors_of_tables(model: ModelReading) -> Iterator[str]:
     """Yield that the tables of some streams are multiplied by a number and those of others are not, or by another."""
     factors = {model.path_of_embedding(one): one.factor for _, one in model.embeddings if one.tokens}
     if len(factors) > 1 and len({f"{factor:.4g}" for factor in factors.values()}) > 1:
-        *others, last = (f"those of {name} are {_times(factor)}" for name, factor in factors.items())
-        yield f"of the rows of its tables, {', '.join(others)} and {last}"
+        *others, last = (f"of {name} are {_times(factor)}" for name, factor in factors.items())
+        yield f"the rows {', those '.join(others)}, and those {last}"
 
 
 def _times(factor: float) -> str:

@@ -84,9 +84,9 @@ def test_nothing_stands_out_in_usual_models() -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (Decoder(normed=False), "no norm stands beside its feed-forward networks"),
+        (Decoder(normed=False), "its feed-forward networks have no norm, and its attentions have one each"),
         (Decoder(shared=True), "the layers blocks.0 and blocks.1 are one object"),
-        (TwoTables(1.0), "those of target are taken as they are"),
+        (TwoTables(1.0), "the rows of source are multiplied by 4.899, and those of target are taken as they are"),
     ],
 )
 def test_what_stands_out_is_said(model: nn.Module, said: str) -> None:

@@ -14,7 +14,12 @@ def may_be_gradient(path: str) -> bool:
     """Return whether an array may be the gradient of another one, by its own path alone."""
     holder, _, name = path.rpartition(".")
     own = folded(name)
-    return own[:1] in ("d", "g") or own.endswith("grad") or folded(holder.rpartition(".")[2]) in _TOGETHER
+    return own[:1] in ("d", "g") or own.endswith("grad") or holds_gradients(holder.rpartition(".")[2])
+
+
+def holds_gradients(name: str) -> bool:
+    """Return whether something is called like what holds the gradients of several parameters."""
+    return folded(name) in _TOGETHER
 
 
 def is_beside(path: str, parameter: str) -> bool:
@@ -25,12 +30,12 @@ def is_beside(path: str, parameter: str) -> bool:
         return is_gradient_of(name, key)
     above, _, last = holder.rpartition(".")
     # Gradients lie in what the parameters are beside, or beside what these lie in.
-    among = above in (parent, parent.rpartition(".")[0]) and folded(last) in _TOGETHER
+    among = above in (parent, parent.rpartition(".")[0]) and holds_gradients(last)
     return among and (name == key or is_gradient_of(name, key))
 
 
 def is_gradient_of(name: str, parameter: str) -> bool:
     """Return whether a name is that of a parameter with a word for a gradient before or behind it."""
     own, of = folded(name), folded(parameter)
-    beside = of in _NUMBERS and own == "grad"
-    return beside or own in (f"d{of}", f"grad{of}", f"{of}grad", f"g{of}", f"gradient{of}", f"dl{of}", f"dld{of}")
+    of_numbers = of in _NUMBERS and own == "grad"
+    return of_numbers or own in (f"d{of}", f"grad{of}", f"{of}grad", f"g{of}", f"gradient{of}", f"dl{of}", f"dld{of}")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.capture.image_shapes import begins_with_convolution, image_shapes
 from veriformer.adapters.capture.named_inputs import Known, arrays_by_name
+from veriformer.adapters.capture.padding import compared_token
 from veriformer.adapters.capture.roles import have_roles, role_of
 from veriformer.adapters.capture.vocabulary import vocabulary
 from veriformer.adapters.capture.weights import Array, is_floating
@@ -125,12 +126,15 @@ def candidates(
     `called` has the signature, whose inputs begin with the argument at `first_input`. Tried are tokens, two sequences
     of tokens, floats of the model's width, images, and what each argument is called; what the first argument is called,
     or a convolution in front, puts floats or images first. Where no argument says what is padding, the last sequence of
-    tokens ends with the token `padding`, which the model may hide by itself.
+    tokens ends with the token `padding`, which the model may hide by itself, and so it does where its code looks for
+    such a token.
     """
     signature = arguments_of(called)[first_input:]
     rows = vocabulary(shapes)
     is_told = any(_HIDING.search(one.name) for one in signature)
-    hidden = None if padding is None or padding >= rows or is_told else padding
+    looked_for = compared_token(called)
+    hidden = looked_for if is_told or padding is None else padding
+    hidden = None if hidden is None or hidden >= rows else hidden
     filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes(), hidden)
     # Made one by one, since each may be large.
     tokens = _token_candidates(filled, rows)

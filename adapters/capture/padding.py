@@ -1,16 +1,23 @@
-"""Which token a model says is padding: in its configuration, as a constant of its file, or in its table of tokens."""
+"""Which token a model takes for padding: by its configuration, its file's constants, its tables, or its code."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
+from typing import Any
 
 from veriformer.adapters.capture.configuration import Plain, parts_of
 
 _NAME = re.compile(r"(^|_)pad(ding)?_?(tok(en)?_?)?(id|idx|index)$", re.IGNORECASE)
 _CONSTANT = re.compile(r"^PAD(_TOKEN)?$")
+_TOKENS = re.compile(
+    r"^(x|y|s|t|w|idx?|ids|src|tgt|trg|text|source|target|seq|sequences?|inputs?|tokens?|.*(input|token|"
+    r"src|tgt|source|target|decoder|encoder)_(ids|idx|tokens|seq))$"
+)
 
 
 def stated_padding(found: object, configuration: Mapping[str, Plain], home: object = None) -> int | None:
@@ -28,3 +35,41 @@ def stated_padding(found: object, configuration: Mapping[str, Plain], home: obje
 def _of_tables(found: object) -> Iterator[object]:
     """Yield the tokens that the tables of a torch module take for padding."""
     return (inspect.getattr_static(part, "padding_idx", None) for part in parts_of(found))
+
+
+def compared_token(called: Callable[..., Any] | None) -> int | None:
+    """Return the token that code compares its token ids with; None where there is none, or are several.
+
+    `ids != 0` in a forward pass, or `ids.ne(0)`, is how a model reads padding from its tokens by itself.
+    """
+    tree = _tree(getattr(called, "forward", called))
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree is not None else []
+    arguments = [one.arg for function in functions[:1] for one in (*function.args.posonlyargs, *function.args.args)]
+    names = set(filter(_TOKENS.match, arguments))
+    pairs = (pair for function in functions[:1] for node in ast.walk(function) for pair in _compared(node))
+    found = {number for name, number in pairs if name in names and type(number) is int and number >= 0}
+    return found.pop() if len(found) == 1 else None
+
+
+def _tree(called: object) -> ast.Module | None:
+    if not callable(called):
+        return None
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(called))))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+
+
+def _compared(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """Yield the name and the constant that a piece of code compares for equality."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        yield from _named(node.left, node.comparators[0])
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eq", "ne"):
+        sides = node.args if len(node.args) > 1 else [node.func.value, *node.args]
+        if len(sides) > 1:
+            yield from _named(*sides[:2])
+
+
+def _named(one: ast.expr, other: ast.expr) -> Iterator[tuple[str, object]]:
+    if isinstance(one, ast.Name) and isinstance(other, ast.Constant):
+        yield one.id, other.value

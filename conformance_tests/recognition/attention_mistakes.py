@@ -76,6 +76,20 @@ def attention_mistakes(
             "the heads' outputs are put side by side so that the numbers of several positions are mixed",
             (suspected("heads_merge_without_transpose"),),
         )
+    if reading.merge is not None and reading.merge.by_component and _is_cut_into_blocks(reading):
+        yield Suspicion(
+            "heads_output",
+            reading.sublayer.exit.step,
+            "the heads' outputs are put together by components first, and by heads then, though the projections are "
+            "cut into heads one after the other",
+            (),
+        )
+
+
+def _is_cut_into_blocks(reading: AttentionReading) -> bool:
+    """Return whether each head of query, key and value has columns of its own that stand together."""
+    splits = (one.split for one in (reading.query, reading.key, reading.value))
+    return all(one is not None and one.layout in ("blocks", "blocks_with_gaps") for one in splits)
 
 
 def _of_core(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +85,7 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     """Yield the mistakes in what is added to the logits."""
     setting = reading.setting
     found = bias_of(flow, reading)
-    if setting is None or setting.bias is None or found is None or found.kind == "alibi":
-        # By what it is multiplied is a choice: Falcon scales it as the logits.
+    if setting is None or setting.bias is None or found is None or (found.kind == "alibi" and found.factor == 1.0):
         return
     place = reading.sublayer.sites[0].first_step
     if np.isin(setting.bias, (0.0, 1.0)).all() and setting.bias_value is not None:
@@ -98,6 +98,11 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
             yield Suspicion("logits", place, sentence, ())
         return
     path = ""
+    if found.kind == "alibi":
+        # By what it is multiplied is a choice, as Falcon scales it as the logits, unless it exchanges the slopes.
+        for one in itertools.islice(_of_alibi(setting), 1):
+            yield Suspicion("logits", place, one.sentence, of_named((one,)), path)
+        return
     if fills(setting.bias):
         sentence = "what is added to hidden logits is too small to hide them"
         yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))

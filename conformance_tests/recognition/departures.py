@@ -13,6 +13,7 @@ from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Activated, Attended, Expression, Norm, Output, Sum
+from veriformer.conformance_tests.recognition.final_caps import departures_of_final_caps
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
 from veriformer.conformance_tests.recognition.heads_one_by_one import departures_of_heads_one_by_one
 from veriformer.conformance_tests.recognition.image_windows import window_mistakes
@@ -27,6 +28,10 @@ from veriformer.conformance_tests.recognition.paths import common_path, layer_in
 from veriformer.conformance_tests.recognition.positions_kept import mistakes_of_positions
 from veriformer.conformance_tests.recognition.siblings import odd_layers
 from veriformer.conformance_tests.recognition.sites import Site
+from veriformer.conformance_tests.recognition.stated_blocks import (
+    departures_of_norms_places,
+    departures_of_parallel_blocks,
+)
 from veriformer.conformance_tests.recognition.stated_pooling import departures_of_pooling
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_mistakes,
@@ -42,7 +47,6 @@ from veriformer.conformance_tests.recognition.unused import unused_parameters
 from veriformer.conformance_tests.recognition.witness import (
     departures_of_configuration,
     departures_of_names,
-    departures_of_parallel_blocks,
     departures_of_patches,
     departures_of_shares,
     departures_of_ties,
@@ -110,9 +114,11 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_heads_one_by_one(model))
     found.extend(departures_of_shares(model))
     found.extend(departures_of_parallel_blocks(model))
+    found.extend(departures_of_norms_places(model))
     found.extend(departures_of_patches(model))
     found.extend(departures_of_pooling(model))
     found.extend(departures_of_ties(model))
+    found.extend(departures_of_final_caps(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])

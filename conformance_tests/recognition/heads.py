@@ -223,6 +223,7 @@ class Merge:
 
     rows_kept: bool
     in_order: bool
+    by_component: bool = False
 
 
 def merge_of(output: Array, merged: Array) -> Merge | None:
@@ -241,4 +242,6 @@ def merge_of(output: Array, merged: Array) -> Merge | None:
     rows = sample * length + position
     kept = bool((rows == rows[:, :1]).all()) and len(np.unique(rows[:, 0])) == batch * length
     columns = head * width + component
-    return Merge(kept, kept and bool((columns == np.arange(heads * width)).all()))
+    first_of_all = np.arange(heads * width).reshape(heads, width).T.ravel()
+    in_order, by_component = (kept and bool((columns == one).all()) for one in (np.arange(heads * width), first_of_all))
+    return Merge(kept, in_order, by_component)

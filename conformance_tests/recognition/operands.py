@@ -48,16 +48,26 @@ def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
     """Return what a model does between a projection and the operand (B, H, S, D) that `end` holds."""
     groups = grouped(heads)
     first: Operand | None = None
+    paired_anew: Operand | None = None
     orders: list[Array | None] = []
     for split in splits_of(flow, one, heads, end):
         if any(_same_order(split.columns, order) for order in orders):
             continue
         orders.append(split.columns)
         found = _read_from(flow, split, groups, end)
-        if found.understood:
-            return found
+        if found.understood and _keeps_pairs(found):
+            # Components that only stood otherwise while they were turned are paired as before.
+            if paired_anew is None or split.layout != "other":
+                return found
+        elif found.understood:
+            paired_anew = paired_anew or found
         first = first or found
-    return first or Operand(groups.array, groups, None, understood=False)
+    return paired_anew or first or Operand(groups.array, groups, None, understood=False)
+
+
+def _keeps_pairs(found: Operand) -> bool:
+    """Return whether the components of each pair that is turned stand afterwards where they stood before."""
+    return found.rotation is None or found.rotation.after is None
 
 
 def _same_order(columns: Array | None, others: Array | None) -> bool:

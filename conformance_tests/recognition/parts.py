@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 )
 from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
+from veriformer.conformance_tests.recognition.final_caps import final_cap
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads_one_by_one import heads_one_by_one, keys_read
@@ -336,7 +337,8 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
         words = f"unembedding{tied}, {REPLACED}"
         yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, "unrecognised", 0, 1, one.step)
         return
-    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one)))
+    cap = final_cap(model, one)
+    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *([] if cap is None else [cap.words])))
     yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)
 
 

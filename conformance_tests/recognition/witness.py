@@ -326,7 +326,6 @@ _TIED = re.compile(
     r"^(weight_tying|(tied?|share)_(word_|input_output_)?(embeddings?|weights|unembedding|head|lm_head|output|softmax)"
     r"(_weights)?)$"
 )
-_PARALLEL = re.compile(r"^(use_)?parallel_(residual|block|attn|blocks)$")
 _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
 
 
@@ -342,24 +341,6 @@ def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
             sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
             item = Suspicion("feed_forward", mixture.place, sentence, ())
             yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
-
-
-def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
-    """Yield networks that read the stream after the attention, or beside it, where a configuration says the other."""
-    stated = stated_under(model, _PARALLEL)
-    networks = [one for one in model.readings if one.is_judged and one.kind == "feed_forward" and one.layer is not None]
-    of_attention = {one.layer for one in model.readings if one.kind == "self_attention"}
-    networks = [one for one in networks if one.layer in of_attention]
-    beside = {model.is_beside_attention(one) for one in networks}
-    if not stated or len(beside) != 1:
-        return
-    (is_parallel,) = beside
-    if all(isinstance(value, bool) and value is not is_parallel for value in stated.values()):
-        name, value = next(iter(stated.items()))
-        done = "beside the attention" if is_parallel else "after the attention"
-        sentence = f"the configuration says that {name} is {value}, and the network reads the stream {done}"
-        for one in networks:
-            yield departure(model, one.path, one.layer, one.kind, Suspicion("residual", one.first_step, sentence, ()))
 
 
 def departures_of_patches(model: ModelReading) -> Iterator[Departure]:

@@ -1,0 +1,100 @@
+"""The cap of a model's last logits, c·tanh(z/c), read off its numbers and held against what its configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.elementwise import factor_of
+from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.suspicion import Suspicion
+from veriformer.conformance_tests.recognition.witness import module_of, stated_under
+
+_NAMES = re.compile(r"^(final_)?(logits?|output)_?(soft_?cap(ping)?|cap)$|^final_soft_?cap(ping)?$|^soft_?cap$", re.I)
+_NEAR = 1e-3
+
+
+@dataclass(frozen=True)
+class FinalCap:
+    """Logits z that become `outer` · tanh(`inner` · z), and the step of the tangent."""
+
+    outer: float
+    inner: float
+    place: int
+
+    @property
+    def keeps_small_ones(self) -> bool:
+        """Whether logits near zero stay what they are, as with c·tanh(z/c)."""
+        return abs(self.outer * self.inner - 1.0) <= _NEAR
+
+    @property
+    def words(self) -> str:
+        """What a model does to its logits."""
+        if self.keeps_small_ones:
+            return f"logits capped at ±{self.outer:.4g}"
+        return f"logits z become {_number(self.outer)}tanh({_number(self.inner)}z)"
+
+
+def final_cap(model: ModelReading, one: LinearMap) -> FinalCap | None:
+    """Return the cap of the logits that a map gives; None where the model does something else to them, or nothing."""
+    flow = model.flow
+    if not model.trace.outputs:
+        return None
+    output, unit = model.trace.outputs[0], flow.unit_between(one.output, model.trace.outputs[0])
+    for index in flow.between(one.output, output):
+        step = flow.steps[index]
+        if "tanh" not in step.operation.lower() or len(step.operands) != 1:
+            continue
+        given, made = flow.array(step.operands[0]), flow.array(step.results[0])
+        inner = _factor(flow.array(one.output), given, unit)
+        outer = _factor(made, flow.array(output), unit)
+        return None if inner is None or outer is None else FinalCap(outer, inner, index)
+    return None
+
+
+def departures_of_final_caps(model: ModelReading) -> Iterator[Departure]:
+    """Yield logits that small numbers do not pass as they are, though a configuration states a cap for them."""
+    stated = stated_under(model, _NAMES)
+    for one in model.ends[-1:] if stated else ():
+        found = final_cap(model, one)
+        if found is None or found.keeps_small_ones:
+            continue
+        for name, value in list(stated.items())[:1]:
+            if isinstance(value, int | float) and (missing := _missing(found, value)):
+                sentence = f"the configuration says that {name} is {value:g}, and {found.words}: {missing}"
+                item = Suspicion("unembedding", found.place, sentence, ())
+                yield departure(model, module_of(one), None, "unembedding", item)
+
+
+def _missing(found: FinalCap, cap: float) -> str:
+    """Return which of the two factors of a cap is not there; empty where numbers do not say so."""
+    if np.isclose(cap, found.outer, _NEAR):
+        return f"they are not divided by {cap:g} before the tanh"
+    return f"the tanh is not multiplied by {cap:g}" if np.isclose(cap * found.inner, 1.0, _NEAR) else ""
+
+
+def agreements_of_final_caps(model: ModelReading) -> Iterator[str]:
+    """Yield what a configuration states of the last logits that the model does."""
+    for one in model.ends[-1:]:
+        found = final_cap(model, one)
+        if found is not None and found.keeps_small_ones:
+            for name, value in stated_under(model, _NAMES).items():
+                if isinstance(value, int | float) and np.isclose(value, found.outer, _NEAR):
+                    yield f"{name} {value:g}"
+
+
+def _factor(before: np.ndarray, after: np.ndarray, unit: float) -> float | None:
+    if before.size != after.size:
+        return None
+    if np.array_equal(before.ravel(), after.ravel()):
+        return 1.0
+    return factor_of(before, after, unit)
+
+
+def _number(factor: float) -> str:
+    return "" if abs(factor - 1.0) <= _NEAR else f"{factor:.4g}·"

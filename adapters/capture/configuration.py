@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
+import textwrap
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -24,6 +26,8 @@ _FEWEST = 3
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
 _MOST_OBJECTS = 2_000
+# What makes another configuration of one.
+_COPYING = frozenset({"dict", "copy", "deepcopy", "replace", "asdict", "update", "SimpleNamespace", "namedtuple"})
 
 
 def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
@@ -92,16 +96,33 @@ def _record_of_parts(parts: list[object]) -> list[tuple[str, Any]]:
 def _read_by(home: ModuleType) -> list[tuple[str, Any]]:
     """Return the one configuration of a module that its functions read; none where there are several.
 
-    One that a function without arguments alone reads may be changed there before a model is built of it; one that is a
-    parameter's default is read.
+    One that a function without arguments alone reads may be changed there before a model is built of it, unless it is
+    handed over as it is; one that is a parameter's default is read.
     """
     records = [(name, held) for name, held in vars(home).items() if not isinstance(held, type) and _is_a_record(held)]
     functions = [one for found in vars(home).values() for one in _functions_of(found, home)]
     codes = [code for one in functions for code in _codes_in(one.__code__)]
     read = {name for code in codes for name in code.co_names if code.co_argcount}
     by_default = [value for one in functions for value in one.__defaults__ or ()]
+    read |= {name for name, _ in records for one in functions if _hands_over(one, name)}
     used = [pair for pair in records if pair[0] in read or any(pair[1] is value for value in by_default)]
     return used if len(records) == 1 else []
+
+
+def _hands_over(function: FunctionType, name: str) -> bool:
+    """Return whether a function hands what is called so over to others, as it is, and does nothing else with it."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError, TypeError, ValueError):
+        return False
+    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and _called(one) not in _COPYING]
+    handed = [arg for one in calls for arg in (*one.args, *(keyword.value for keyword in one.keywords))]
+    used = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == name]
+    return bool(used) and all(any(one is arg for arg in handed) for one in used)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:

@@ -33,6 +33,7 @@ from veriformer.conformance_tests.recognition.stated_blocks import (
     departures_of_parallel_blocks,
 )
 from veriformer.conformance_tests.recognition.stated_pooling import departures_of_pooling
+from veriformer.conformance_tests.recognition.stated_routing import departures_of_routing, departures_of_shares
 from veriformer.conformance_tests.recognition.stream_parts import (
     place_mistakes,
 )
@@ -48,7 +49,6 @@ from veriformer.conformance_tests.recognition.witness import (
     departures_of_configuration,
     departures_of_names,
     departures_of_patches,
-    departures_of_shares,
     departures_of_ties,
 )
 
@@ -113,6 +113,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_names(model))
     found.extend(departures_of_heads_one_by_one(model))
     found.extend(departures_of_shares(model))
+    found.extend(departures_of_routing(model))
     found.extend(departures_of_parallel_blocks(model))
     found.extend(departures_of_norms_places(model))
     found.extend(departures_of_patches(model))

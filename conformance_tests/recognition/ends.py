@@ -18,6 +18,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
 from veriformer.conformance_tests.recognition.positions_kept import displaced_by, moved_in
+from veriformer.conformance_tests.recognition.positions_of_some import mistakes_of_some_positions
 from veriformer.conformance_tests.recognition.stream_parts import (
     norm_mistakes,
     norms_of,
@@ -41,7 +42,9 @@ def departures_of_beginnings(model: ModelReading) -> Iterator[Departure]:
 
 def _embedding_mistakes(model: ModelReading, embedding: Embedding) -> Iterator[Suspicion]:
     again = [item for one in model.readings for item in one.suspicions if _names(item, "pe_added_every_block")]
-    for item in embedding_mistakes(model.flow, embedding, model.width_of(embedding), model.batch):
+    width, batch = model.width_of(embedding), model.batch
+    of_some = mistakes_of_some_positions(model.flow, embedding, width, batch)
+    for item in (*embedding_mistakes(model.flow, embedding, width, batch), *of_some):
         # Positions that are added before each layer are added twice before the first.
         yield replace(item, suspects=again[0].suspects) if again and _names(item, "pe_input_added_twice") else item
 

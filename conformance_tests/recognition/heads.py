@@ -219,7 +219,11 @@ def grouped(heads: Array) -> Grouped:
 
 @dataclass(frozen=True)
 class Merge:
-    """How the heads' outputs were put side by side; `rows_kept` says that no row mixes samples or positions."""
+    """How the heads' outputs were put side by side.
+
+    `rows_kept` says that no row mixes samples or positions; `by_component` that the first components of all heads stand
+    first, then the second ones.
+    """
 
     rows_kept: bool
     in_order: bool

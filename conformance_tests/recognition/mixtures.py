@@ -36,10 +36,10 @@ class Mixture:
     """Experts side by side, and what routes tokens to them.
 
     `scheme` says in words how the shares follow from the scores, "" where that was not recognised; `count` is the
-    number of the router's columns, `chosen` that of the experts for each token. `mistake` is what is wrong with the
-    shares. `place` is the step of the router, `summed` the value in which the outputs are together, None if not found.
-    `is_stacked` says that all experts are one network whose matrices are stacked; `network` is what that is, in words,
-    where it is no sublayer of its own.
+    number of the router's columns, `chosen` that of the experts for each token, `factor` what all shares are multiplied
+    by. `mistake` is what is wrong with the shares. `place` is the step of the router, `summed` the value in which the
+    outputs are together, None if not found. `is_stacked` says that all experts are one network whose matrices are
+    stacked; `network` is what that is, in words, where it is no sublayer of its own.
     """
 
     members: tuple[Layered, ...]
@@ -54,6 +54,7 @@ class Mixture:
     summed: int | None = None
     is_stacked: bool = False
     network: str = ""
+    factor: float = 1.0
 
     @property
     def experts(self) -> list[Layered]:
@@ -205,7 +206,7 @@ def _judged(flow: Flow, plain: Mixture, found: _Shares) -> Mixture:
             times = "" if abs(factor - 1.0) <= 1e-6 else f", times {factor:.4g}"
             wrong = _wrong_choice(flow, router, found.summed, scores, sent, path) if by is None else None
             scheme = f"top {chosen} of {count}{by}, {words}{times}" if by is not None else ""
-            return replace(plain, chosen=chosen, scheme=scheme, mistake=wrong, summed=found.summed)
+            return replace(plain, chosen=chosen, scheme=scheme, mistake=wrong, summed=found.summed, factor=factor)
     mistake = _mistake(found, scores, sent, unit, path, flow, router) or _lost(found, scores, sent, unit, path, flow)
     return replace(plain, chosen=chosen, mistake=mistake, summed=found.summed)
 

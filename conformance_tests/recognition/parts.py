@@ -31,6 +31,7 @@ from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_w
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.pooling import PooledEnd, pooled_ends, pooled_of, positions_read
 from veriformer.conformance_tests.recognition.positions_kept import MOVED, REPLACED, is_replaced, moved_in
+from veriformer.conformance_tests.recognition.positions_of_some import positions_of_some
 from veriformer.conformance_tests.recognition.similarities import parts_of_similarities
 from veriformer.conformance_tests.recognition.stream_parts import (
     norms_of,
@@ -121,6 +122,9 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     if positions is not None:
         conventions["positions"] = positions.kind
         words.append(_positions_in_words(embedding, positions))
+    elif some := positions_of_some(model.flow, embedding, model.width_of(embedding), model.batch):
+        conventions["positions"] = some.positions.kind
+        words.append(some.words)
     if embedding.norm_of_tokens is not None:
         words.append(f"{summary_of(embedding.norm_of_tokens)} of the tokens alone")
     if embedding.norm is not None:

@@ -326,21 +326,6 @@ _TIED = re.compile(
     r"^(weight_tying|(tied?|share)_(word_|input_output_)?(embeddings?|weights|unembedding|head|lm_head|output|softmax)"
     r"(_weights)?)$"
 )
-_OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
-
-
-def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
-    """Yield mixtures whose chosen experts have shares of the sum one, or not, and a configuration says the other."""
-    stated = stated_under(model, _OF_SUM_ONE)
-    for mixture in model.mixtures if stated else ():
-        is_one = "over the chosen" in mixture.scheme or "of sum one" in mixture.scheme
-        is_other = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
-        if mixture.mistake is None and is_one != is_other and all(value is is_other for value in stated.values()):
-            done = "have the sum one" if is_one else "are those of all experts, and do not have the sum one"
-            name, value = next(iter(stated.items()))
-            sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
-            item = Suspicion("feed_forward", mixture.place, sentence, ())
-            yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
 
 
 def departures_of_patches(model: ModelReading) -> Iterator[Departure]:

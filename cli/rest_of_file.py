@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
 from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded
+from veriformer.adapters.matching.more_than_attention import attentions_in
 from veriformer.conformance_tests.run.left_out import left_out
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
@@ -28,6 +29,8 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     try:
         reports = [report_of(source)]
     except LoadError as error:
+        if whole and source.endswith(".py"):
+            tops = [*tops, *attentions_in(source)]
         if not tops or is_never_recorded(source):
             raise
         return _of_classes(source, report_of, tops, parts, error)

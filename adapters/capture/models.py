@@ -19,6 +19,7 @@ from typing import Any
 from veriformer.adapters import compilation_cache
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.built_in import BUILT_IN
+from veriformer.adapters.capture.attention_layers import with_projections
 from veriformer.adapters.capture.closures import pair_of_closure
 from veriformer.adapters.capture.configuration import Plain, configuration_of
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
@@ -136,7 +137,7 @@ def find_model(
         found, name = _built_by_module(found, name), f"{name}:build"
     notes: list[str] = []
     if home is not None and _is_function(found) and not is_implementation(found, home):
-        found = with_its_parameters(found, home, notes) or found
+        found = with_its_parameters(found, home, notes) or with_projections(found, notes) or found
     if _is_linen(found):
         found = _initialised(found, name, notes, home)
     if is_implementation(found, home):

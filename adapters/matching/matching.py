@@ -26,7 +26,8 @@ from veriformer.adapters.matching import (
     training,
 )
 from veriformer.adapters.matching.forms import Adopted
-from veriformer.adapters.matching.layouts import AsItIs, Changed, Layout, OneByOne, levels
+from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, Layout, OneByOne, levels
+from veriformer.adapters.matching.more_than_attention import more_than_attention
 from veriformer.adapters.matching.names import (
     REPEATS,
     Taking,
@@ -43,7 +44,7 @@ from veriformer.adapters.matching.returned_weights import form_of_weights
 from veriformer.adapters.matching.search import Found, form_of
 from veriformer.adapters.matching.sources import has_weights_apart, taken
 from veriformer.adapters.matching.sublayers import sublayer_of
-from veriformer.adapters.matching.texts import repeats_key_heads, says_next_token
+from veriformer.adapters.matching.texts import repeats_key_heads, says_attention, says_next_token
 from veriformer.spec.operations import OPERATIONS
 
 # Functions that do something, rather than compute an operation of their arguments, are not called.
@@ -68,6 +69,7 @@ _WAYS_TO_ATTEND = frozenset(
 )
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
+IN_A_LAYER = "it does more than attend, so that it is read in a layer"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ def matched(
         best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
         if best is None:
             others[name] = reason
+            if reason.startswith(IN_A_LAYER):
+                alone.append(name)
         elif best.operation in taken or best.operation in candidates:
             alone.append(name)
         else:
@@ -246,10 +250,21 @@ def _best(
                 return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:
                 best = candidate
+    doing = more_than_attention(function) if asked is None else ""
+    if doing and (best is None or best.operation in ATTENTION) and _is_of_heads(takings):
+        return None, f"{IN_A_LAYER}: `{doing}`"
     if is_step and best is not None:
         # Without its cache it is something else than what it is with it, unless its results are right.
         return None, f"as {best.operation}, its steps with a cache are not those of causal attention alone"
     return best, reason or _nearest_words(name, takings)
+
+
+def _is_of_heads(takings: Sequence[Taking]) -> bool:
+    """Return whether a function is given queries, keys and values, under their names."""
+    attention = [
+        one for one in OPERATIONS["scaled_dot_product_attention"].parameters if one.requirement == "positional"
+    ]
+    return not assigned(takings, attention, by_order=False)[1]
 
 
 def _is_meant_grouped(likest: _Candidate, exact: _Candidate) -> bool:
@@ -348,6 +363,8 @@ def _operations(
         and _is_called_attention(name)
         and (is_packed or not _lacking("scaled_dot_product_attention", takings))
     ):
+        of_name.append("scaled_dot_product_attention")
+    if not of_name and _is_of_heads(takings) and says_attention(function):
         of_name.append("scaled_dot_product_attention")
     if "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from veriformer.adapters.matching import held
-from veriformer.adapters.matching.forms import GROUP_SIZE, LEFT_OUT, Source
+from veriformer.adapters.matching.forms import GROUP_SIZE, KEY_LENGTH, LEFT_OUT, QUERY_LENGTH, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import LENGTHS, NEUTRAL, REPEATS, Taking, assigned, folded, is_called
 from veriformer.adapters.matching.namespaces import rolled, shape_of, transposed
@@ -33,8 +33,6 @@ _PADDING = (
 """A mask of keys for each sample, which is the mask of an attention that has no other."""
 QUERIES, KEYS = ("q", "query", "xq", "queries", "querystates"), ("k", "key", "xk", "keys", "keystates")
 """What a rotation of both calls the queries and the keys."""
-NO_WINDOW = 1 << 20
-"""A window, as one number of keys, that hides nothing."""
 # What the optional inputs of a loss are where it is called without them; no target is -100.
 _NEITHER: Mapping[str, Any] = {"label_smoothing": 0.0, "ignore_index": -100, "reduction": "mean"}
 BASE = 10000.0
@@ -304,7 +302,7 @@ def _of_role(role: Parameter, one: Taking) -> Source:
         # Its own way to have no limit on a side is −1; what None does is not its matter.
         return lambda arguments: _without_none(arguments.get("window"))
     if name == "window" and (not one.has_default or type(one.default) is int):
-        missing = NO_WINDOW
+        return lambda arguments: arguments.get(name, wide_window(arguments))
     if name == "softcap" and (one.default is None or type(one.default) in (int, float)):
         # Its own way to have none is None; what 0 does is not its matter.
         none = None if one.default else missing
@@ -318,6 +316,14 @@ def _of_role(role: Parameter, one: Taking) -> Source:
     if name == "scale" and not one.has_default:
         return lambda arguments: arguments.get("scale", shape_of(arguments["query"])[-1] ** -0.5)
     return lambda arguments: arguments.get(name, missing)
+
+
+def wide_window(arguments: Arguments) -> int:
+    """Return a window, as one number of keys, that hides nothing; a function may keep as many keys as it says."""
+    lengths = [arguments.get(one) for one in (QUERY_LENGTH, KEY_LENGTH)]
+    if None in lengths:
+        lengths = [shape_of(arguments[one])[-2] for one in ("query", "key")]
+    return sum(lengths)
 
 
 def _without_none(window: Any) -> Any:

@@ -46,6 +46,10 @@ _ADDS_NUMBERS = re.compile(
     r"\b(float(ing)?(-point)?|additive|numeric)\b[^.]*\b(mask|bias)\b[^.]*\badd(s|ed|itive)?\b", re.I
 )
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
+_ATTENTION = re.compile(r"\battention\b|\battend(s|ed|ing)?\b", re.I)
+_OTHER_ATTENTION = re.compile(
+    r"\b(linear|kernel|feature|delta|retention|additive|cosine|sparse|top-?k|recurren\w+)\b", re.I
+)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
@@ -73,6 +77,12 @@ def says_causal(function: Callable[..., Any]) -> bool:
     return any(_CAUSAL & one and not _PERHAPS & one for one in words) and not any(
         _CAUSAL & one and _PERHAPS & one for one in words
     )
+
+
+def says_attention(function: Callable[..., Any]) -> bool:
+    """Return whether the documentation of a function speaks of attention, and nothing else of another kind of it."""
+    documented = inspect.getdoc(function) or ""
+    return bool(_ATTENTION.search(documented)) and not _OTHER_ATTENTION.search(documented)
 
 
 def says_next_token(function: Callable[..., Any]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.probes import Probe, is_near
-from veriformer.adapters.matching.sources import NO_WINDOW, Taken
+from veriformer.adapters.matching.sources import Taken, wide_window
 from veriformer.adapters.matching.texts import says_window_counts_own, says_window_ends_at_own
 from veriformer.adapters.matching.trying import Trials
 
@@ -83,7 +83,7 @@ def _always_causal(form: Form, flag: str) -> Form:
 
 
 def _is_given(form: Form, name: str, probe: Probe) -> bool:
-    return bool(form.sources[name](probe.arguments) == NO_WINDOW)
+    return bool(form.sources[name](probe.arguments) == wide_window(probe.arguments))
 
 
 def _left(plain: Callable[[Arguments], Any], *, own: int = 0) -> Callable[[Arguments], Any]:
@@ -93,6 +93,6 @@ def _left(plain: Callable[[Arguments], Any], *, own: int = 0) -> Callable[[Argum
         window = arguments.get("window")
         if window is None:
             return plain(arguments)
-        return NO_WINDOW if window[0] in (None, -1) else window[0] + own
+        return wide_window(arguments) if window[0] in (None, -1) else window[0] + own
 
     return source

@@ -123,7 +123,7 @@ def test_repeated_heads_are_found_by_equality() -> None:
     (
         (lambda o: o.swapaxes(1, 2).reshape(B, L, E), Merge(rows_kept=True, in_order=True)),
         (lambda o: o[:, ::-1].swapaxes(1, 2).reshape(B, L, E), Merge(rows_kept=True, in_order=False)),
-        (lambda o: o.transpose(0, 2, 3, 1).reshape(B, L, E), Merge(rows_kept=True, in_order=False)),
+        (lambda o: o.transpose(0, 2, 3, 1).reshape(B, L, E), Merge(rows_kept=True, in_order=False, by_component=True)),
         (lambda o: o.reshape(B, L, E), Merge(rows_kept=False, in_order=False)),
         (lambda o: o.transpose(2, 0, 1, 3).reshape(L, B, E), Merge(rows_kept=True, in_order=True)),
         (lambda o: o[:, :2].swapaxes(1, 2), None),

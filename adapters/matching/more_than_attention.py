@@ -1,0 +1,65 @@
+"""What the code of an attention does besides attending: positions, norms of queries and keys, gates, feature maps.
+
+Names in code are proposals: such a function is looked at as part of a layer, where numbers decide, and is no operation
+that has none of this.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from veriformer.adapters.capture.roles import have_roles
+from veriformer.adapters.matching.texts import tree_of
+
+_POSITIONS = re.compile(
+    r"rope|rotary|rotat|freqs?_?cis|^(cos|sin)$|^(cos|sin)_|_(cos|sin)$|^polar$|alibi|slopes?$|rel(ative)?_?(pos|bias)"
+    r"|bucket|pos(ition)?_?(bias|emb)",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"^normali[sz]e$|^(rms|layer|l2|qk|q|k)_?norm(ali[sz]e)?$|^norm$|^(elu|sigmoid|silu|cumsum)$|feature_?map|^phi$"
+    r"|kernel_?fn",
+    re.IGNORECASE,
+)
+
+
+def more_than_attention(function: Callable[..., Any]) -> str:
+    """Return a name in a function's code that says that it does more than attend; empty where none does."""
+    tree = tree_of(function)
+    return "" if tree is None else _said_in(tree)
+
+
+def _said_in(tree: ast.AST) -> str:
+    called = (_last(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    found = (*filter(_CALLED.search, called), *filter(_POSITIONS.search, _names(tree)))
+    return next(iter(found), "")
+
+
+def attentions_in(place: str) -> list[str]:
+    """Return the public functions of a file that are given queries, keys and values, and do more than attend."""
+    try:
+        tree = ast.parse(Path(place).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    functions = [one for one in tree.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
+    given = {one.name: [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)] for one in functions}
+    return [one.name for one in functions if have_roles(given[one.name]) and _said_in(one)]
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that code uses, without that of the function itself and of what it is annotated with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def _last(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")

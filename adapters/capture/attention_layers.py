@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from inspect import Parameter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,22 @@ _WINDOW = 4
 _BASE = 10_000.0
 _SEED = 11
 # The position and the head whose numbers are changed.
-_AT, _HEAD = 1, 2
+_AT, _HEAD = 2, 1
 # By how much numbers differ that are the same but for rounding.
 _SAME = 1e-5
 _FRAMEWORKS = ("torch", "jax", "numpy")
 _PROJECTIONS = (*ROLES, "output")
-# A number, or what makes an array for a number of positions.
-_Given = bool | int | float | Callable[[int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """An array that a model learns, of one of these shapes."""
+
+    shape: tuple[int, ...]
+
+
+# A number, what makes an array for a number of positions, or a parameter.
+_Given = bool | int | float | Callable[[int], np.ndarray] | _Learned
 
 
 def _angles(length: int) -> np.ndarray:
@@ -49,6 +59,9 @@ def _slopes(_: int) -> np.ndarray:
     return 2.0 ** (-8.0 * np.arange(1, _HEADS + 1) / _HEADS)
 
 
+# The usual number of buckets.
+_BUCKETS = 32
+_TABLE = r"table|^rel(ative)?_?(pos(ition)?s?_?)?(attention_?)?(bias|emb\w*|weights?)$|^(pos(ition)?_)?bias_weights?$"
 _GIVEN: tuple[tuple[re.Pattern[str], _Given], ...] = (
     (re.compile(r"^(sliding_)?window(_size)?$"), _WINDOW),
     (re.compile(r"^(is_)?causal$"), True),
@@ -62,6 +75,10 @@ _GIVEN: tuple[tuple[re.Pattern[str], _Given], ...] = (
     (re.compile(r"^(rope_)?cos$"), lambda length: np.cos(_angles(length))),
     (re.compile(r"^(rope_)?sin$"), lambda length: np.sin(_angles(length))),
     (re.compile(r"^(alibi_)?slopes?$"), _slopes),
+    (re.compile(_TABLE), _Learned((_BUCKETS, _HEADS))),
+    (re.compile(_TABLE), _Learned((_HEADS, _BUCKETS))),
+    (re.compile(r"^(q|k|query|key)_?(norm)?_?(weight|gain|scale|gamma|g|w)$"), _Learned((_WIDTH,))),
+    (re.compile(r"^sinks?$"), _Learned((_HEADS,))),
 )
 
 
@@ -121,7 +138,9 @@ def _words(call: _Call) -> str:
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: _Given) -> str:
+    if isinstance(value, _Learned):
+        return f"numbers {value.shape}, which it learns"
     return f"numbers {value(_LENGTH).shape}".replace(f"{_LENGTH}", "L") if callable(value) else f"{value}"
 
 
@@ -137,9 +156,9 @@ def _frameworks(function: Any) -> Iterator[ArrayFramework]:
 def _ways(takes: list[Parameter]) -> Iterator[tuple[_Layout, dict[str, _Given]]]:
     """Yield layouts, with what the arguments are that must be given besides queries, keys and values."""
     needed = [one.name for one in takes if one.default is Parameter.empty and role_of(one.name) is None]
-    known = {name: value for name in needed for names, value in _GIVEN if names.search(name)}
-    if len(known) == len(needed):
-        yield from ((layout, known) for layout in _LAYOUTS)
+    known = [[value for names, value in _GIVEN if names.search(name)] for name in needed]
+    for values in product(*known):
+        yield from ((layout, dict(zip(needed, values, strict=True))) for layout in _LAYOUTS)
 
 
 def _moved(array: Any, axes: tuple[int, ...]) -> Any:
@@ -156,7 +175,7 @@ class _Call:
     others: Mapping[str, _Given]
     arrays: ArrayFramework
 
-    def of(self, heads: Mapping[str, Any]) -> Any:
+    def of(self, heads: Mapping[str, Any], learned: Mapping[str, Any]) -> Any:
         """Return the first array of the result for queries, keys and values (B, L, H, D), or (L, H, D), as these."""
         length = shape_of(heads["query"])[-3]
         given = {role: self.layout.laid_out(one) for role, one in heads.items()}
@@ -164,7 +183,7 @@ class _Call:
         keywords: dict[str, Any] = {}
         for one in self.takes:
             role = role_of(one.name)
-            value = given[role] if role is not None else self._other(one, length)
+            value = given[role] if role is not None else learned.get(one.name, self._other(one, length))
             if one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
                 positional.append(value)
             elif one.kind is Parameter.KEYWORD_ONLY:
@@ -176,6 +195,12 @@ class _Call:
         if not self.arrays.is_array(result) or shape_of(result) != shape_of(given["query"]):
             raise ValueError("it returns no array of the shape of the queries")
         return self.layout.back(result)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return random numbers for what a function is given that a model learns."""
+        numbers = np.random.default_rng(_SEED)
+        shapes = {name: value.shape for name, value in self.others.items() if isinstance(value, _Learned)}
+        return {name: 1.0 + 0.5 * numbers.normal(size=shape) for name, shape in shapes.items()}
 
     def _other(self, one: Parameter, length: int) -> Any:
         value = self.others.get(one.name, one.default)
@@ -221,7 +246,11 @@ def _result(call: _Call, heads: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """Return what a function gives for heads, laid out as these; None where it fails or gives another shape."""
     try:
         with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-            result = call.of({role: call.arrays.from_numpy(one, "float32") for role, one in heads.items()})
+            given, learned = (
+                {name: call.arrays.from_numpy(one.astype(np.float32), "float32") for name, one in arrays.items()}
+                for arrays in (heads, call.parameters())
+            )
+            result = call.of(given, learned)
             return call.arrays.to_numpy(result)
     except KeyboardInterrupt:
         raise
@@ -229,9 +258,9 @@ def _result(call: _Call, heads: Mapping[str, np.ndarray]) -> np.ndarray | None:
         return None
 
 
-def _merged(call: _Call, projected: Mapping[str, Any]) -> Any:
+def _merged(call: _Call, projected: Mapping[str, Any], learned: Mapping[str, Any]) -> Any:
     heads = {role: reshaped(one, (*shape_of(one)[:-1], _HEADS, _WIDTH)) for role, one in projected.items()}
-    result = call.of(heads)
+    result = call.of(heads, learned)
     return reshaped(result, (*shape_of(result)[:-2], _D_MODEL))
 
 
@@ -243,6 +272,7 @@ def _stated(call: _Call) -> dict[str, bool | int | float]:
 
 
 def _of_torch(call: _Call) -> Any:
+    import torch
     from torch import nn
 
     class AttentionLayer(nn.Module):
@@ -250,10 +280,14 @@ def _of_torch(call: _Call) -> Any:
             super().__init__()
             self.config = _stated(call)
             for name in _PROJECTIONS:
-                self.add_module(name, nn.Linear(_D_MODEL, _D_MODEL, bias=False))
+                self.add_module(f"{name}_projection", nn.Linear(_D_MODEL, _D_MODEL, bias=False))
+            for name, numbers in call.parameters().items():
+                self.register_parameter(name, nn.Parameter(torch.from_numpy(numbers.astype(np.float32))))
 
         def forward(self, x: Any) -> Any:
-            return self.output(_merged(call, {role: getattr(self, role)(x) for role in ROLES}))
+            projected = {role: getattr(self, f"{role}_projection")(x) for role in ROLES}
+            learned = {name: getattr(self, name) for name in call.parameters()}
+            return self.output_projection(_merged(call, projected, learned))
 
     AttentionLayer.__name__ = AttentionLayer.__qualname__ = getattr(call.function, "__name__", "AttentionLayer")
     AttentionLayer.__module__ = getattr(call.function, "__module__", __name__)
@@ -263,10 +297,12 @@ def _of_torch(call: _Call) -> Any:
 def _of_arrays(call: _Call) -> tuple[Any, dict[str, Any]]:
     numbers = np.random.default_rng(_SEED)
     matrices = {name: numbers.normal(size=(_D_MODEL, _D_MODEL)) / _D_MODEL**0.5 for name in _PROJECTIONS}
-    parameters = {name: call.arrays.from_numpy(one.astype(np.float32), "float32") for name, one in matrices.items()}
+    every = {**call.parameters(), **matrices}
+    parameters = {name: call.arrays.from_numpy(one.astype(np.float32), "float32") for name, one in every.items()}
 
     def layer(parameters: Mapping[str, Any], x: Any) -> Any:
-        return _merged(call, {role: x @ parameters[role] for role in ROLES}) @ parameters["output"]
+        learned = {name: one for name, one in parameters.items() if name not in _PROJECTIONS}
+        return _merged(call, {role: x @ parameters[role] for role in ROLES}, learned) @ parameters["output"]
 
     layer.__name__ = layer.__qualname__ = getattr(call.function, "__name__", "layer")
     layer.__module__ = getattr(call.function, "__module__", __name__)

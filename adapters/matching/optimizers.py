@@ -54,6 +54,9 @@ _OF_BUILDERS = (*_BUILDERS, "initializeadam", "makestate", "createstate", "newst
 _ADAM = re.compile(r"(?<![nrd])adamw?(?!ax|factor|amini)")
 # As nanoGPT has it: biases and gains do not decay.
 _MATRICES_ALONE = re.compile(r"(\bndim\b|\bdim\(\)|len\([\w.\[\]]*shape\))\s*(>=\s*2|>\s*1)")
+# By what gradients are clipped before a step, which an operation of its own does.
+_LIMITS = re.compile(r"^(max_(grad_)?norm|(grad(ient)?_)?clip(_norm|_value|ping)?|clip_?grad(_norm)?|max_grad)$")
+_NO_LIMIT = 1e9
 Held = Callable[[Any], Any]
 _CONTAINERS: tuple[Held, ...] = (lambda one: one, lambda one: [one], lambda one: {"w": one})
 # An object that keeps several parameters has another one beside it: each is to be moved as alone.
@@ -103,9 +106,10 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
     """Yield the forms of a step of Adam; DoesNotFit where something that it needs has no name that is known."""
     takings = parameters_of(function) or []
     settings = roles_of(_SETTINGS, [one.name for one in takings])
-    lacking = [one for one in ("learning_rate", "eps") if one not in settings]
-    if "betas" not in settings:
-        lacking += [one for one in ("beta1", "beta2") if one not in settings]
+    known = {*settings, *_of_methods(function)}
+    lacking = [one for one in ("learning_rate", "eps") if one not in known]
+    if "betas" not in known:
+        lacking += [one for one in ("beta1", "beta2") if one not in known]
     if lacking:
         raise DoesNotFit(f"nothing is {', '.join(lacking)}")
     is_adamw = "adamw" in folded(getattr(function, "__name__", "")) or "adamw" in (source_of(function) or "").casefold()
@@ -113,6 +117,8 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
     maker = _of_class if isinstance(function, type) else _of_function
     for decay in decays:
         words = () if decay else ("without weight decay, which is added",)
+        limits = [one.name for one in takings if isinstance(function, type) and _LIMITS.match(one.name)]
+        words += tuple(f"`{name}` so large that nothing is clipped" for name in limits)
         beside = _BESIDE if isinstance(function, type) else ()
         for held in (*_CONTAINERS[:1], *beside, *_CONTAINERS[1:]):
             for way in maker(function, settings, held, decay):
@@ -126,6 +132,13 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
                     # The decay of what is only called Adam may go through the moments.
                     exact_only=decay and not is_adamw,
                 )
+
+
+def _of_methods(kind: Any) -> dict[str, str]:
+    """Return the settings that the methods of a class are given at each step."""
+    names = _methods(kind) if isinstance(kind, type) else []
+    takings = [one.name for name in names for one in parameters_of(getattr(kind, name)) or []]
+    return roles_of(_SETTINGS, takings)
 
 
 @dataclass(frozen=True)
@@ -274,14 +287,16 @@ def _of_object(
 ) -> _Stepped:
     shape = shape_of(given["parameter"])
 
-    def step(parameter: Any, gradient: Any, made: Any, _: Arguments) -> tuple[Any, Any]:
+    def step(parameter: Any, gradient: Any, made: Any, settings_given: Arguments) -> tuple[Any, Any]:
         optimizer, own = made
-        takes = roles_of(_NAMES, [one.name for one in parameters_of(getattr(optimizer, method)) or []])
+        names = [one.name for one in parameters_of(getattr(optimizer, method)) or []]
+        takes, its_settings = roles_of(_NAMES, names), roles_of(_SETTINGS, names)
         own = _put(own, parameter, gradient)
         parameters = held(copied(parameter))
         arguments = {
             **({takes["parameter"]: parameters} if "parameter" in takes else {}),
             **({takes["gradient"]: held(copied(gradient))} if "gradient" in takes else {}),
+            **_given(its_settings, settings_given, decay),
         }
         returned = getattr(optimizer, method)(**arguments)
         found = arrays_in(returned, shape) if returned is not None else []
@@ -293,7 +308,8 @@ def _of_object(
         roles = roles_of({"parameter": _PARAMETERS}, [one.name for one in constructor])
         own = held(_leaf(copied(given["parameter"])))
         first = {roles["parameter"]: own} if "parameter" in roles else {}
-        return kind(**first, **_given(settings, given, decay)), own
+        unlimited = {one.name: _NO_LIMIT for one in constructor if _LIMITS.match(one.name)}
+        return kind(**first, **_given(settings, given, decay), **unlimited), own
 
     return _Stepped(step, fresh)
 

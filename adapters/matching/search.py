@@ -60,6 +60,7 @@ from veriformer.adapters.matching.probes import (
 from veriformer.adapters.matching.sources import (
     Taken,
     needs_heads,
+    no_smoothing,
     taken,
     with_axes_of_heads,
     with_matrices_turned,
@@ -402,6 +403,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = losses.with_ignored(trials, form, found, probe)
     if form.operation == "next_token_loss":
         form = losses.with_mask_of_tokens(trials, form, found, probe)
+        zero = tuple(f"`{name}` is 0" for name, source in found.sources.items() if source is no_smoothing)
+        form = replace(form, words=(*form.words, *zero))
     form = _of_its_lengths(trials, form, found, probe)
     if form.operation == "alibi_bias" and _is_for_powers_of_two(trials, form, found, probe):
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))

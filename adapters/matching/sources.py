@@ -125,6 +125,7 @@ def taken(operation: str, takings: Sequence[Taking], *, by_order: bool, unread: 
     sources = {
         one.name: _of_role(of_role[roles[one.name]], one) if one.name in roles else _of_no_role(one) for one in takings
     }
+    sources |= dict.fromkeys(unsmoothed(operation, takings), no_smoothing)
     for name in options:
         sources[name], roles[name] = _options, "eps"
     first = tuple(one.name for one in takings if one.by_position)
@@ -336,6 +337,19 @@ def _member(name: str, *, needed: bool) -> Source:
         return member if member is not None else LEFT_OUT
 
     return of
+
+
+def unsmoothed(operation: str, takings: Sequence[Taking]) -> list[str]:
+    """Return the parameters by which a loss of next tokens smooths its labels, which the operation does not have."""
+    names = [one for one in OPERATIONS["cross_entropy"].parameters if one.name == "label_smoothing"]
+    if operation != "next_token_loss":
+        return []
+    return [one.name for one in takings if is_called(one.name, names[0]) and type(one.default) in (int, float)]
+
+
+def no_smoothing(_: Arguments) -> float:
+    """Return what the smoothing of labels is given where an operation has none."""
+    return 0.0
 
 
 def _of_no_role(one: Taking) -> Source:

@@ -42,7 +42,9 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     # Of a class with both passes each is an operation.
     taken = [name for name in tops if {name, f"{name}.forward", f"{name}.backward"}.intersection(first.taken_as)]
     left = [name for name in tops if name not in taken and name not in known]
-    reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left))), reasons)
+    # A function of parameters and inputs may be a layer or a model, of which its file makes the parameters.
+    layers = [name for name in functions_beside(source) if name in reasons and name not in known] if whole else []
+    reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left, *layers))), reasons)
     return [replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons), *reports[1:]]
 
 

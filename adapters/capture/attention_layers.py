@@ -275,7 +275,7 @@ def _of_torch(call: _Call) -> Any:
     import torch
     from torch import nn
 
-    class AttentionLayer(nn.Module):
+    class AttentionLayer(nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.config = _stated(call)

@@ -13,12 +13,23 @@ import numpy as np
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, size_called
 from veriformer.adapters.capture.numpy_models import imported_by
 from veriformer.adapters.capture.random_state import seeded
-from veriformer.adapters.matching.held import FIRST, makes_weights
+from veriformer.adapters.matching.held import FIRST, LISTED, makes_weights
 from veriformer.adapters.matching.names import words_of
 
 _KEYS = ("key", "rng", "prngkey", "k")
 _GENERATORS = ("rng", "gen", "generator", "rs", "randomstate", "r")
 _SEEDS = ("seed",)
+# So many layers are made where a function takes a list of them.
+_LAYERS = 2
+
+
+def takes_layers(function: Any) -> bool:
+    """Return whether one of the first two parameters of a function is a list with the weights of each layer."""
+    try:
+        names = list(inspect.signature(function).parameters)[:2]
+    except (TypeError, ValueError):
+        return False
+    return any(name.casefold() in LISTED for name in names)
 
 
 def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tuple[Any, Any] | None:
@@ -30,7 +41,8 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
         takes = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None
-    place = next((place for place, one in enumerate(takes[:2]) if one.name.casefold() in FIRST), None)
+    known = {*FIRST, *LISTED}
+    place = next((place for place, one in enumerate(takes[:2]) if one.name.casefold() in known), None)
     if place is None:
         return None
     maker = _maker(function, home)
@@ -41,7 +53,8 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
         return None
     try:
         with seeded(0):
-            parameters = maker(**arguments)
+            listed = takes[place].name.casefold() in LISTED
+            parameters = _layers(maker, arguments, home) if listed else maker(**arguments)
     except Exception:
         return None
     if not isinstance(parameters, dict | list | tuple):
@@ -96,14 +109,24 @@ def _arguments(maker: Callable[..., Any], home: ModuleType) -> dict[str, Any] | 
     return None if sizes is None else {**random, **sizes}
 
 
-def _random(name: str, home: ModuleType) -> Any:
+def _layers(maker: Callable[..., Any], arguments: Mapping[str, Any], home: ModuleType) -> Any:
+    """Return the parameters of layers: what makes those of one is called with other random numbers for each."""
+    first = maker(**arguments)
+    if isinstance(first, list | tuple):
+        return first
+    others = range(1, _LAYERS)
+    changed = ({name: one for name in arguments if (one := _random(name, home, seed)) is not None} for seed in others)
+    return [first, *(maker(**{**arguments, **random}) for random in changed)]
+
+
+def _random(name: str, home: ModuleType, seed: int = 0) -> Any:
     """Return a source of random numbers as the framework of a file has it; None where a name asks for none."""
     folded = name.replace("_", "").casefold()
     if folded in _SEEDS:
-        return 0
+        return seed
     if "jax" in imported_by(home.__name__):
-        return sys.modules["jax"].random.PRNGKey(0) if folded in _KEYS else None
-    return np.random.default_rng(0) if folded in _GENERATORS else None
+        return sys.modules["jax"].random.PRNGKey(seed) if folded in _KEYS else None
+    return np.random.default_rng(seed) if folded in _GENERATORS else None
 
 
 def _size(one: Parameter, sizes: Mapping[str, int | float]) -> int | float | None:
@@ -113,7 +136,7 @@ def _size(one: Parameter, sizes: Mapping[str, int | float]) -> int | float | Non
     if one.default is not Parameter.empty:
         return None
     guessed = size_called(one.name)
-    is_number = one.annotation in (int, float, "int", "float") or "head" in one.name
+    is_number = one.annotation in (int, float, "int", "float") or "head" in one.name.casefold()
     return guessed if is_number and isinstance(guessed, int | float) else None
 
 

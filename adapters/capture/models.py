@@ -23,7 +23,7 @@ from veriformer.adapters.capture.attention_layers import with_projections
 from veriformer.adapters.capture.closures import pair_of_closure
 from veriformer.adapters.capture.configuration import Plain, configuration_of
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, words_of_guesses
-from veriformer.adapters.capture.initialised import with_its_parameters
+from veriformer.adapters.capture.initialised import takes_layers, with_its_parameters
 from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object, pair_of
 from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
@@ -205,7 +205,8 @@ def _is_operation(function: Any, home: ModuleType | None) -> bool:
         return False
     its = next((name for name in OPERATIONS if _attribute(home, name) is function), getattr(function, "__name__", ""))
     # A layer of parameters as the interface does not have them is a model.
-    return its in OPERATIONS and not (its in _LAYERS and unaccepted_call(function, OPERATIONS[its]))
+    is_other = its in _LAYERS and (unaccepted_call(function, OPERATIONS[its]) or takes_layers(function))
+    return its in OPERATIONS and not is_other
 
 
 def _attribute(found: object, name: str) -> Any:

@@ -6,19 +6,22 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from veriformer.adapters.matching.names import words_of
 from veriformer.adapters.matching.namespaces import chosen, reshaped, shape_of, transposed
 
 NAMES = ("params", "parameters", "weights", "theta", "prm", "prms", "param", "p", "wts")
 """What such an argument is called."""
 FIRST = frozenset({*NAMES, "w", "variables", "layer", "block"})
 """What functions of weights and inputs call it where it comes first."""
+LISTED = frozenset({"layers", "blocks", "layer_params", "block_params", "layer_weights", "stack"})
+"""What they call it where it is a list, with the weights of each layer."""
 _MAKING = frozenset({"init", "initialize", "initialise", "make", "create", "random", "new", "initial"})
 
 
 def makes_weights(name: str) -> bool:
-    """Return whether a function's name says that it makes weights: `init`, `init_block`, `make_params`."""
-    words = name.casefold().strip("_").split("_")
-    return words[0] in _MAKING or words[-1] == "init"
+    """Return whether a function's name says that it makes weights: `init`, `init_block`, `makeParams`."""
+    words = words_of(name)
+    return bool(words) and (words[0] in _MAKING or words[-1] == "init")
 
 
 class Held(dict[str, Any]):

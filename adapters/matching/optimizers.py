@@ -116,7 +116,7 @@ def forms(function: Any, operation: str) -> Iterator[Wired]:
     decays = ((True,) if is_adamw else (True, False)) if "weight_decay" in settings else (False,)
     maker = _of_class if isinstance(function, type) else _of_function
     for decay in decays:
-        words = () if decay else ("without weight decay, which is added",)
+        words: tuple[str, ...] = () if decay else ("without weight decay, which is added",)
         limits = [one.name for one in takings if isinstance(function, type) and _LIMITS.match(one.name)]
         words += tuple(f"`{name}` so large that nothing is clipped" for name in limits)
         beside = _BESIDE if isinstance(function, type) else ()

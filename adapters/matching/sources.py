@@ -321,10 +321,11 @@ def _of_role(role: Parameter, one: Taking) -> Source:
 
 def wide_window(arguments: Arguments) -> int:
     """Return a window, as one number of keys, that hides nothing; a function may keep as many keys as it says."""
-    lengths = [arguments.get(one) for one in (QUERY_LENGTH, KEY_LENGTH)]
-    if None in lengths:
-        lengths = [shape_of(arguments[one])[-2] for one in ("query", "key")]
-    return sum(lengths)
+    of_interface = {QUERY_LENGTH: "query", KEY_LENGTH: "key"}
+    return sum(
+        int(arguments[length] if length in arguments else shape_of(arguments[role])[-2])
+        for length, role in of_interface.items()
+    )
 
 
 def _without_none(window: Any) -> Any:

@@ -55,7 +55,8 @@ def departures_of_routing(model: ModelReading) -> Iterator[Departure]:
 
 def _numbers_under(model: ModelReading, names: re.Pattern[str]) -> list[tuple[str, float]]:
     """Return the one number that is stated under such names, with its name; none where there are others."""
-    found = [(name, float(value)) for name, value in stated_under(model, names).items() if type(value) in (int, float)]
+    stated = stated_under(model, names).items()
+    found = [(name, float(value)) for name, value in stated if isinstance(value, int | float) and value is not True]
     return found[:1] if len({value for _, value in found}) == 1 else []
 
 

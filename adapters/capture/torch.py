@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from veriformer.adapters.capture.torch_models import in_float64, recordable
 from veriformer.adapters.capture.torch_state import has_memory, in_evaluation_mode, on_copies
+from veriformer.adapters.capture.torch_widening import widened
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
 
 _CONTRACTIONS = frozenset(
@@ -74,7 +75,7 @@ def capture(
     """
     with in_evaluation_mode(model):
         try:
-            with on_copies(model, seed, torch.float64):
+            with on_copies(model, seed, torch.float64), widened():
                 return _recorded(model, in_float64(inputs), in_float64(dict(keywords or {})))
         except Exception:
             # Some models make tensors of their own in float32, or ask for it; they are read in their own precision.

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.torch_models import eagerly, shapes_of, shapes_of_others, unwrapped
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
+from veriformer.adapters.capture.torch_widening import widened
 from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.torch_arrays import TorchArrays
 from veriformer.adapters.whole_models.rounding import rounds_to_single
@@ -85,7 +86,7 @@ class TorchStage(Stage):
 
     def call(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Return whatever the module returns."""
-        with eagerly(self.model), torch.set_grad_enabled(self._recording):
+        with eagerly(self.model), torch.set_grad_enabled(self._recording), widened(self.dtype):
             return self.model(*positional, **keywords)
 
     @contextmanager
@@ -121,7 +122,8 @@ class TorchStage(Stage):
         if not value.requires_grad:
             raise NotDifferentiable("nothing leads from the result to a parameter: the model is made for inference")
         self._kept_free.update(_rows_of_padding(value.grad_fn, self._learned))
-        return list(torch.autograd.grad(value, self._learned, allow_unused=True))
+        with widened(self.dtype):
+            return list(torch.autograd.grad(value, self._learned, allow_unused=True))
 
     def differentiated_by_input(self, result: Callable[[Any], Any], inputs: Any, cotangent: Any) -> Any:
         """Go back with autograd, to a leaf that holds the inputs."""
@@ -129,7 +131,8 @@ class TorchStage(Stage):
         with self._recorded():
             # What is done to the leaf in place is done to a copy of it.
             value = (result(leaf * 1.0) * cotangent).sum()
-        return torch.autograd.grad(value, leaf, allow_unused=True)[0] if value.requires_grad else None
+        with widened(self.dtype):
+            return torch.autograd.grad(value, leaf, allow_unused=True)[0] if value.requires_grad else None
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:

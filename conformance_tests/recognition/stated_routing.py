@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from veriformer.adapters.capture.trace import Step
 from veriformer.conformance_tests.recognition.departing import departure
+from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.findings import Departure
+from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.suspicion import Suspicion
@@ -47,10 +50,8 @@ def departures_of_routing(model: ModelReading) -> Iterator[Departure]:
                 yield _departure(model, mixture, f"{said} of {mixture.count} experts")
         for name, value in _numbers_under(model, _FACTOR):
             if abs(mixture.factor - 1.0) <= _NEAR < abs(value - 1.0) and not _is_used(model, value):
-                said = (
-                    f"the configuration says that {name} is {value:g}, and the shares of the experts are not multiplied"
-                )
-                yield _departure(model, mixture, f"{said} by it")
+                said = f"the configuration says that {name} is {value:g}"
+                yield _departure(model, mixture, f"{said}, and the experts' shares are not multiplied by it")
 
 
 def _numbers_under(model: ModelReading, names: re.Pattern[str]) -> list[tuple[str, float]]:
@@ -61,9 +62,21 @@ def _numbers_under(model: ModelReading, names: re.Pattern[str]) -> list[tuple[st
 
 
 def _is_used(model: ModelReading, number: float) -> bool:
-    """Return whether a number stands anywhere in the pass: the sum of the experts may be multiplied by it later."""
-    arrays = (model.flow.array(one) for step in model.flow.steps for one in step.operands)
-    return any(array.size == 1 and np.isclose(float(array.ravel()[0]), number, _NEAR) for array in arrays)
+    """Return whether a step of the pass multiplies by a number: the sum of the experts may be multiplied by it."""
+    flow = model.flow
+    return any(
+        flow.array(one).size == flow.array(step.results[0]).size > 1 and _is_multiple(flow, step, one, number)
+        for step in flow.steps
+        for one in step.operands
+    )
+
+
+def _is_multiple(flow: Flow, step: Step, operand: int, number: float) -> bool:
+    before, after = flow.array(operand), flow.array(step.results[0])
+    if "f" not in (before.dtype.kind, after.dtype.kind):
+        return False
+    factor = factor_of(before, after, flow.unit(operand))
+    return factor is not None and bool(np.isclose(factor, number, _NEAR))
 
 
 def _departure(model: ModelReading, mixture: Mixture, sentence: str) -> Departure:

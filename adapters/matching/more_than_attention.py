@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from veriformer.adapters.capture.roles import have_roles
+from veriformer.adapters.matching.names import Taking, parameters_of
 from veriformer.adapters.matching.texts import tree_of
 
 _POSITIONS = re.compile(
@@ -28,9 +29,16 @@ _CALLED = re.compile(
 
 
 def more_than_attention(function: Callable[..., Any]) -> str:
-    """Return a name in a function's code that says that it does more than attend; empty where none does."""
+    """Return a name in a function's code that says that it does more than attend; empty where none does.
+
+    What a parameter turns on, and its default leaves off, is none of it.
+    """
     tree = tree_of(function)
-    return "" if tree is None else _said_in(tree)
+    return "" if tree is None or _may_do_less(parameters_of(function) or []) else _said_in(tree)
+
+
+def _may_do_less(takings: Sequence[Taking]) -> bool:
+    return any(one.has_default and one.default in (None, False) and _POSITIONS.search(one.name) for one in takings)
 
 
 def _said_in(tree: ast.AST) -> str:

@@ -12,6 +12,7 @@ from veriformer.adapters.capture.weights import Array
 
 Shape = tuple[int, ...]
 _IMAGES = re.compile(r"^(x|z|pixel_values|images?|imgs?|pixels|pictures?|sample|latents?|noisy|hidden_states)$", re.I)
+_ANYTHING = re.compile(r"^(x|z|hidden_states)$", re.I)
 _STEPS = re.compile(r"^(t|ts|time|times|timesteps?|time_?steps?|diffusion_step|sigmas?|noise_level)$", re.I)
 _CLASSES = re.compile(r"^(y|c|cls|labels?|class(es)?|class_?(labels?|ids?)|cond)$", re.I)
 _TOKENS = re.compile(r"text|token|caption|input_ids|prompt|ids$|idx|src|tgt|source|target|words", re.I)
@@ -26,6 +27,7 @@ _SOUND = re.compile(
 _ROTATIONS = re.compile(r"^(freqs?_?(cis|complex)|freqs|rope_?(cis|freqs)|rotary_?(freqs|emb))$", re.I)
 _COSINES = re.compile(r"^(rope_?|rotary_?|freqs?_?)?(cos|cosine|sin|sine)(_cached|_cache|_table)?$", re.I)
 _BASE = 10_000.0
+_LENGTHS = re.compile(r"(^|_)(lens?|lengths?|seqlens?)$", re.I)
 _FILLER = frozenset({"to", "of", "the", "in", "x", "input", "inputs"})
 _MOST = 96
 # Diffusion is mostly trained with so many time steps.
@@ -69,6 +71,9 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
     batch, length, generator = known.batch, known.length, known.generator
     if _SOUND.match(name) and (sounds := list(_sounds(known))):
         return [("floats", generator.normal(size=(batch, *shape))) for shape in sounds]
+    if _LENGTHS.search(name):
+        # The first sequence fills its row, and the others have padding behind them.
+        return [("lengths", np.maximum(length - np.arange(batch), 1))]
     if _ROTATIONS.match(name):
         return [("rotations", np.exp(1j * angles)) for angles in _angles(known)]
     if _COSINES.match(name):
@@ -81,7 +86,9 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         along = np.broadcast_to(np.arange(length) % rows, (batch, length)).copy()
         return [("steps", single)] if has_images else [("steps", along), ("steps", single)]
     if has_images and _IMAGES.match(name):
-        return [("floats", generator.normal(size=(batch, *shape))) for shape in _few_of_each(known.images)]
+        images = [("floats", generator.normal(size=(batch, *shape))) for shape in _few_of_each(known.images)]
+        # What is called x may be vectors of a sequence as well.
+        return [*images, *(_vectors(name, known) if _ANYTHING.match(name) else [])]
     if _CLASSES.match(name) and has_images:
         tables = (rows for rows, _ in _matrices(known, lambda path: "emb" in path))
         rows = _rows_called(name, known) or min(tables, default=2)
@@ -94,8 +101,13 @@ def _kinds(name: str, known: Known, *, has_images: bool) -> Sequence[tuple[str, 
         return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
     if _TOKENS.search(name) or _CONTEXT.match(name):
         return [("tokens", generator.integers(0, known.rows, (batch, length)))]
+    return _vectors(name, known)
+
+
+def _vectors(name: str, known: Known) -> list[tuple[str, Array]]:
+    """Return vectors of sequences, of the widths that a parameter called like the argument has, else of any."""
     widths = _widths_where(known, lambda path: _share_a_word(name, path)) or list(known.widths)
-    return [("floats", generator.normal(size=(batch, length, width))) for width in widths]
+    return [("floats", known.generator.normal(size=(known.batch, known.length, width))) for width in widths]
 
 
 def _angles(known: Known) -> list[Array]:

@@ -38,16 +38,18 @@ def configuration_of(*stating: object, home: object = None) -> dict[str, Plain]:
     raises is nothing that is stated.
     """
     parts = [part for one in stating for part in parts_of(one)]
-    own = _settings_alike(parts)
+    alike = _settings_alike(parts)
+    own = dict(alike)
     own |= {name: value for one in stating for name, value in _members(one).items() if _is_plain(value)}
     kept = [pair for one in stating for pair in _holders(one)]
     if not any(_is_a_record(held) for _, held in kept):
         kept += _record_of_parts(parts)
     if not any(_is_a_record(held) for _, held in kept) and isinstance(home, ModuleType):
         kept += _read_by(home)
-    for holder, held in kept:
-        own |= {f"{holder}.{name}": value for name, value in _flat(held, 1)}
-    return own
+    recorded = {f"{holder}.{name}": value for holder, held in kept for name, value in _flat(held, 1)}
+    # What the parts were built with is no witness against what the model was asked to be.
+    asked = {name.rpartition(".")[2] for name in recorded}
+    return {name: value for name, value in own.items() if name not in alike or name not in asked} | recorded
 
 
 def parts_of(found: object) -> list[object]:

@@ -22,6 +22,8 @@ _OF_TOKENS = re.compile(r"pad|valid|^attention_mask$", re.IGNORECASE)
 _OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encoder_att|id$|idx$", re.IGNORECASE)
 # Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
 _STANDARD = re.compile(r"^(attention_mask|(\w+_)?(key_)?padding_mask|pad_mask)$")
+# Hugging Face's models and others mean this by it.
+_OF_REAL = re.compile(r"^attention_mask$")
 # With an axis for heads and one for queries, what is called so is applied to the logits of an attention.
 _OF_ATTENTION = re.compile(r"^((attn|src|tgt|self_attn)_)?mask$")
 _TRUE_IS_PADDING = re.compile(r"key_padding_mask$")
@@ -62,6 +64,15 @@ class Padding:
             f"{self.name} is handed over as its documentation says, so that True is {true}; the model hides the others"
         )
         return replace(self, true_is_real=not hides, notice=said)
+
+    def against_its_name(self) -> Padding:
+        """Return the argument, with a notice where it means the opposite of what other models mean by its name."""
+        if self.kind == "additive" or not _OF_REAL.match(self.name) or self.true_is_real:
+            return self
+        said = (
+            f"{self.name} hides the tokens where it is 1, and shows those where it is 0; elsewhere 1 marks real tokens"
+        )
+        return replace(self, notice=said)
 
     def argument(self, sequences: Sequences, real: Array) -> Any:
         """Return the argument for tokens of which `real` (B, L) are no padding."""
@@ -173,7 +184,9 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
             # What is added to logits has an effect as truth values too: the kind that hides most is the one that is.
             found = min(decided, key=lambda one: _influence(one, sequences, drawn[0]))
             # What its documentation says is what its users hand over, and a law shows where that hides nothing.
-            return found if hidden is None or found.kind == "additive" else found.as_documented(hides=hidden)
+            if hidden is None or found.kind == "additive":
+                return found.against_its_name() if hidden is None else found
+            return found.as_documented(hides=hidden)
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None

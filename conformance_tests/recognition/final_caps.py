@@ -1,4 +1,4 @@
-"""The cap of a model's last logits, c·tanh(z/c), read off its numbers and held against what its configuration says."""
+"""What becomes of a model's last logits: a cap c·tanh(z/c), or a factor, held against what its configuration says."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion
 from veriformer.conformance_tests.recognition.witness import module_of, stated_under
 
 _NAMES = re.compile(r"^(final_)?(logits?|output)_?(soft_?cap(ping)?|cap)$|^final_soft_?cap(ping)?$|^soft_?cap$", re.I)
+# Cohere multiplies by it, and Granite divides.
+_FACTORS = re.compile(r"^(logits?_scale|logits?_multiplier|output_multiplier)$", re.I)
+_DIVISORS = re.compile(r"^logits?_scaling$", re.I)
 _NEAR = 1e-3
 
 
@@ -57,6 +60,37 @@ def final_cap(model: ModelReading, one: LinearMap) -> FinalCap | None:
     return None
 
 
+def final_factor(model: ModelReading, one: LinearMap) -> float | None:
+    """Return the number that the logits of a map are multiplied by; None where the model returns something else."""
+    if not model.trace.outputs:
+        return None
+    logits, output = model.flow.array(one.output), model.flow.array(model.trace.outputs[0])
+    return factor_of(logits, output, model.flow.unit_between(one.output, model.trace.outputs[0]))
+
+
+def departures_of_final_factors(model: ModelReading) -> Iterator[Departure]:
+    """Yield logits that are divided by what a configuration states as their factor, multiplied by it, or neither."""
+    for one in model.ends[-1:]:
+        found = final_factor(model, one) or 1.0
+        for name, value, wanted in _stated_factors(model):
+            if np.isclose(found, wanted, _NEAR) or not any(
+                np.isclose(found, other, _NEAR) for other in (1.0, 1.0 / wanted)
+            ):
+                continue
+            done = "not multiplied" if np.isclose(found, 1.0, _NEAR) else f"multiplied by {found:.4g}, not"
+            sentence = f"the configuration says that {name} is {value:g}, and the logits are {done} by {wanted:.4g}"
+            place = model.flow.maker(model.trace.outputs[0]) or one.step
+            yield departure(model, module_of(one), None, "unembedding", Suspicion("unembedding", place, sentence, ()))
+
+
+def _stated_factors(model: ModelReading) -> Iterator[tuple[str, float, float]]:
+    """Yield what is stated of the logits' factor: its name, the number, and the factor that it stands for."""
+    for names, is_divisor in ((_FACTORS, False), (_DIVISORS, True)):
+        for name, value in stated_under(model, names).items():
+            if isinstance(value, int | float) and value not in (0, 1, True):
+                yield name, float(value), 1.0 / value if is_divisor else float(value)
+
+
 def departures_of_final_caps(model: ModelReading) -> Iterator[Departure]:
     """Yield logits that small numbers do not pass as they are, though a configuration states a cap for them."""
     stated = stated_under(model, _NAMES)
@@ -81,6 +115,9 @@ def _missing(found: FinalCap, cap: float) -> str:
 def agreements_of_final_caps(model: ModelReading) -> Iterator[str]:
     """Yield what a configuration states of the last logits that the model does."""
     for one in model.ends[-1:]:
+        for name, value, wanted in _stated_factors(model):
+            if np.isclose(final_factor(model, one) or 1.0, wanted, _NEAR):
+                yield f"{name} {value:g}"
         found = final_cap(model, one)
         if found is not None and found.keeps_small_ones:
             for name, value in stated_under(model, _NAMES).items():

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 )
 from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
-from veriformer.conformance_tests.recognition.final_caps import final_cap
+from veriformer.conformance_tests.recognition.final_caps import final_cap, final_factor
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads_one_by_one import heads_one_by_one, keys_read
@@ -341,8 +341,9 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
         words = f"unembedding{tied}, {REPLACED}"
         yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, "unrecognised", 0, 1, one.step)
         return
-    cap = final_cap(model, one)
-    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *([] if cap is None else [cap.words])))
+    cap, factor = final_cap(model, one), final_factor(model, one)
+    done = [cap.words] if cap is not None else [] if factor is None else [f"logits times {factor:.4g}"]
+    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *done))
     yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)
 
 

@@ -14,6 +14,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.padding_tokens import padding_token
 from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.remarks import remarks_on
+from veriformer.conformance_tests.recognition.stated_frequencies import agreements_of_frequencies
 from veriformer.conformance_tests.recognition.witness import agreements
 
 
@@ -54,7 +55,7 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         bound_parts(model),
         found.differences,
         modules_of(model, computing - understood),
-        (*agreements(model), *agreements_of_final_caps(model)),
+        (*agreements(model), *agreements_of_final_caps(model), *agreements_of_frequencies(model)),
         padding_token(model),
         remarks_on(model),
     )

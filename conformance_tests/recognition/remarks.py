@@ -12,7 +12,7 @@ from veriformer.conformance_tests.recognition.stream_parts import norms_of
 def remarks_on(model: ModelReading) -> tuple[str, ...]:
     """Return a sentence about each thing that stands out and is no departure."""
     return (
-        *_layers_of_one_object(model),
+        *(tuple(_layers_of_one_object(model)) or _layers_with_the_same_weights(model)),
         *_sublayers_without_norm(model),
         *_causal_in_part(model),
         *_factors_of_tables(model),
@@ -29,6 +29,25 @@ def _layers_of_one_object(model: ModelReading) -> Iterator[str]:
             groups[layers] = None
     for layers in groups:
         yield f"the layers {_listed(layers)} are one object, so that they have the same weights"
+
+
+def _layers_with_the_same_weights(model: ModelReading) -> Iterator[str]:
+    """Yield which layers of a stack have the same parameters under the same names, as functions of a dictionary do."""
+    layers: dict[tuple[int, int], list[tuple[str, ...]]] = {}
+    for one in model.readings:
+        if one.layer is not None and not one.is_expert:
+            layers.setdefault((one.stack, one.layer), []).append(one.path_of_maps)
+    groups: dict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = {}
+    for (stack, layer), names in layers.items():
+        if all(names):
+            groups.setdefault((stack, tuple(names)), []).append(layer)
+    shared = [members for members in groups.values() if len(members) > 1]
+    if shared:
+        yield f"the same weights are those of layers {', and those of layers '.join(map(_numbered, shared))}"
+
+
+def _numbered(layers: Sequence[int]) -> str:
+    return _listed([str(one) for one in layers])
 
 
 def _stem_of(path: str) -> str:

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 _WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
-class _Widened(TorchFunctionMode):
+class _Widened(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     """Lets functions of torch make float64 wherever they are asked for float32."""
 
     def __torch_function__(

@@ -76,7 +76,7 @@ def attention_mistakes(
             "the heads' outputs are put side by side so that the numbers of several positions are mixed",
             (suspected("heads_merge_without_transpose"),),
         )
-    if reading.merge is not None and reading.merge.by_component and _is_cut_into_blocks(reading):
+    if reading.merge is not None and reading.merge.by_component and _are_in_blocks(flow, reading):
         yield Suspicion(
             "heads_output",
             reading.sublayer.exit.step,
@@ -86,10 +86,15 @@ def attention_mistakes(
         )
 
 
-def _is_cut_into_blocks(reading: AttentionReading) -> bool:
-    """Return whether each head of query, key and value has columns of its own that stand together."""
+def _are_in_blocks(flow: Flow, reading: AttentionReading) -> bool:
+    """Return whether each head of query, key and value has columns of its own that stand together.
+
+    A matrix (H, D, E) has no order of the two axes that are summed over.
+    """
     splits = (one.split for one in (reading.query, reading.key, reading.value))
-    return all(one is not None and one.layout in ("blocks", "blocks_with_gaps") for one in splits)
+    matrices = [flow.array(flow.trace.parameters[name]) for name in reading.sublayer.exit.names]
+    of_rows = bool(matrices) and all(one.ndim == 2 for one in matrices)
+    return of_rows and all(one is not None and one.layout in ("blocks", "blocks_with_gaps") for one in splits)
 
 
 def _of_core(

@@ -120,9 +120,9 @@ def agreements_of_final_caps(model: ModelReading) -> Iterator[str]:
                 yield f"{name} {value:g}"
         found = final_cap(model, one)
         if found is not None and found.keeps_small_ones:
-            for name, value in stated_under(model, _NAMES).items():
-                if isinstance(value, int | float) and np.isclose(value, found.outer, _NEAR):
-                    yield f"{name} {value:g}"
+            for name, cap in stated_under(model, _NAMES).items():
+                if isinstance(cap, int | float) and np.isclose(cap, found.outer, _NEAR):
+                    yield f"{name} {cap:g}"
 
 
 def _factor(before: np.ndarray, after: np.ndarray, unit: float) -> float | None:

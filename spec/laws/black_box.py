@@ -21,6 +21,14 @@ DECLARED_CAUSAL = Property(
     source="docs/interface.md, model_properties",
     reason="declared by the implementation: nothing is known of a black box",
 )
+CAUSAL_PREFIX = Property(
+    key="causal.prefix",
+    statement="In a model that declares itself causal, a cut at the end does not change the results before it.",
+    formula="model(inputs[:, : l]) = model(inputs)[:, : l]",
+    source="docs/interface.md, model_properties; what is generated token by token has been computed at other lengths",
+    reason="declared by the implementation; some models look at the length on purpose, as with dynamic NTK frequencies",
+    obligation="should",
+)
 BOX_CONTENT = Property(
     key="padding.content",
     statement="The contents of the padding have no influence on the rest.",
@@ -119,6 +127,7 @@ LAWS = state(
         LOSS,
         IGNORED_LABELS,
         DECLARED_CAUSAL,
+        CAUSAL_PREFIX,
         PERMUTED_POSITIONS,
     ),
     MODEL,

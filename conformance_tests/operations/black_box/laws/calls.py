@@ -124,6 +124,14 @@ def no_future_leak(trial: Trial[BoxInputs]) -> Verdict:
     return _agree(trial, first, second, (~later & _real(inputs))[..., None])
 
 
+@judges("causal.prefix", space=BoxSpace(declared="causal", least_length=2), operations=_MODEL)
+def prefix(trial: Trial[BoxInputs]) -> Verdict:
+    """The first two thirds of a sequence give the results that they have in the whole one."""
+    kept = np.arange(max(1, 2 * trial.inputs.length // 3))
+    plain = replace(trial.inputs, padding_mask=None)
+    return _equal(trial, plain.take_tokens(kept), plain, of_second=lambda result: result[:, kept])
+
+
 def _cuts(inputs: BoxInputs, seed: int) -> Array:
     """Return for each sample the first position of other content: the last, the middle, the second, and so on."""
     places = (inputs.length - 1, inputs.length // 2, 1)

@@ -21,7 +21,7 @@ def _each(names: str, value: Any) -> dict[str, Any]:
 
 WIDTH, LENGTH = 24, 32
 """The guessed width of vectors, and the guessed largest length of a sequence."""
-_HEADS, _HEAD_WIDTH, _HIDDEN = 4, 6, 40
+_HEADS, _HEAD_WIDTH, HIDDEN = 4, 6, 40
 _FEW_HEADS = 2
 _IMAGE, _PATCH, _COLOURS = 16, 4, 3
 _KEY_HEADS = "nkvheads numkvheads kvheads numkeyvalueheads nkvhead nlocalkvheads nkv"
@@ -41,9 +41,9 @@ _BY_NAME: Mapping[str, Any] = {
     **_each("numexperts nexperts experts nexpert numlocalexperts nroutedexperts", 4),
     **_each("topk numexpertspertok expertspertoken nactive numactive nexpertspertok numselected", 2),
     **_each("headdim dk dv dkv dhead headsize dimhead dimheads keydim valuedim", _HEAD_WIDTH),
-    **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", _HIDDEN),
+    **_each("dff ffndim intermediatesize mlpdim hidden dhidden dimfeedforward dimff dffn ffdim innerdim", HIDDEN),
     **_each(
-        "inter intermediate intermediatedim inner dinner innersize f ff ffn mlphidden ffnhidden dexpert moedim", _HIDDEN
+        "inter intermediate intermediatedim inner dinner innersize f ff ffn mlphidden ffnhidden dexpert moedim", HIDDEN
     ),
     **_each("imagesize imgsize imageheight imagewidth imgheight imgwidth resolution", _IMAGE),
     **_each("patchsize patch", _PATCH),
@@ -72,7 +72,7 @@ _BY_WORD: tuple[tuple[str, bool | None, Any], ...] = (
     ("dropout drop", None, 0.0),
     ("eps epsilon", None, 1e-5),
     ("vocab vocabulary", None, 50),
-    ("expert experts", True, _HIDDEN),
+    ("expert experts", True, HIDDEN),
     ("experts", False, 4),
     ("classes labels", None, 10),
     ("head heads", True, _HEAD_WIDTH),
@@ -84,7 +84,7 @@ _BY_WORD: tuple[tuple[str, bool | None, Any], ...] = (
     ("window", None, 5),
     ("rank", False, 4),
     ("len length seq positions context", False, LENGTH),
-    ("ff ffn mlp inner intermediate feedforward forward", None, _HIDDEN),
+    ("ff ffn mlp inner intermediate feedforward forward", None, HIDDEN),
     ("model embed embedding hidden", None, WIDTH),
 )
 # A class in a file that imports one of these may want arrays of theirs.
@@ -145,7 +145,7 @@ def _with_colours(found: dict[str, Any]) -> dict[str, Any]:
 def _with_one_inner(found: dict[str, Any]) -> dict[str, Any]:
     """Return sizes where `hidden` is the width of the stream, since another one is that within a network."""
     widths = [name for name, value in found.items() if type(value) is int and value == WIDTH]
-    inner = [name for name, value in found.items() if type(value) is int and value == _HIDDEN]
+    inner = [name for name, value in found.items() if type(value) is int and value == HIDDEN]
     of_stream = [name for name in inner if _folded(name) == "hidden"] if len(inner) > 1 and not widths else []
     return {**found, **dict.fromkeys(of_stream, WIDTH)}
 
@@ -203,7 +203,7 @@ def _guessed(build: Any, parameter: Parameter) -> Any:
     folded = _folded(parameter.name)
     if folded in _BY_NAME:
         return _BY_NAME[folded]
-    weights = weights_called(parameter.name, WIDTH, _HIDDEN) if _is_of_numpy(build) else None
+    weights = weights_called(parameter.name, WIDTH, HIDDEN) if _is_of_numpy(build) else None
     if weights is not None:
         return weights
     kind = _annotated(build, parameter)

@@ -28,6 +28,7 @@ from veriformer.adapters.capture.jax_objects import is_jax_class, is_jax_object,
 from veriformer.adapters.capture.linen import initialised
 from veriformer.adapters.capture.numpy_models import is_numpy_class, is_numpy_model
 from veriformer.adapters.capture.padding import stated_padding
+from veriformer.adapters.capture.passes import with_both_passes
 from veriformer.adapters.capture.probable import RECORDS
 from veriformer.adapters.capture.random_state import seeded
 from veriformer.adapters.capture.torch_objects import is_torch_object, module_of
@@ -137,7 +138,7 @@ def find_model(
         found, name = _built_by_module(found, name), f"{name}:build"
     notes: list[str] = []
     if home is not None and _is_function(found) and not is_implementation(found, home):
-        found = with_its_parameters(found, home, notes) or with_projections(found, notes) or found
+        found = _with_what_it_needs(found, home, notes)
     if _is_linen(found):
         found = _initialised(found, name, notes, home)
     if is_implementation(found, home):
@@ -159,6 +160,16 @@ def find_model(
         raise NotAModel(_no_model(model, found, name))
     padding = stated_padding(model, configuration, home)
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration, padding)
+
+
+def _with_what_it_needs(function: Any, home: ModuleType, notes: list[str]) -> Any:
+    """Return a function as a model: with its parameters, between projections, or with its gradients; else as it is."""
+    ways = (
+        lambda: with_its_parameters(function, home, notes),
+        lambda: with_projections(function, notes),
+        lambda: with_both_passes(function, home, notes),
+    )
+    return next((model for way in ways if (model := way()) is not None), function)
 
 
 def framework_of(found: object) -> str | None:

@@ -60,6 +60,17 @@ def pair_of(function: Any, name: str) -> Pair | None:
     return None if operation is None else Pair(operation, function, forward)
 
 
+def forward_function_of(function: Any) -> Callable[..., Any] | None:
+    """Return the function of the same file that a backward pass belongs to by its name; None where it is none."""
+    if isinstance(function, type) or not inspect.isfunction(inspect.unwrap(function)):
+        return None
+    words = words_of(function.__name__)
+    stem = _stem(words)
+    if len(stem) == len(words):
+        return None
+    return _forward_of(getattr(inspect.unwrap(function), "__globals__", {}), function, stem)
+
+
 def _operation_by(forward: Callable[..., Any]) -> str | None:
     """Return the operation that a forward pass is by its name, or by queries, keys and values; None for another one."""
     takes = [one.name for one in parameters_of(forward) or ()]

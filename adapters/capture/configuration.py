@@ -26,6 +26,8 @@ _FEWEST = 3
 # A configuration of a model of images and text has one of each inside, and each its parameters of rotations.
 _DEEPEST = 3
 _MOST_OBJECTS = 2_000
+# Flax keeps the modules of a list as attributes of an object of its own.
+_LISTS_OF_NNX = "flax.nnx.helpers"
 # What makes another configuration of one.
 _COPYING = frozenset({"dict", "copy", "deepcopy", "replace", "asdict", "update", "SimpleNamespace", "namedtuple"})
 
@@ -71,7 +73,7 @@ def _objects_in(found: object) -> list[object]:
         held = waiting.pop(0)
         in_order = isinstance(held, list | tuple)
         for one in held if in_order else (held if isinstance(held, dict) else vars(held)).values():
-            looked_into = isinstance(one, dict | list | tuple) or type(one).__module__ == home
+            looked_into = isinstance(one, dict | list | tuple) or type(one).__module__ in (home, _LISTS_OF_NNX)
             if id(one) not in seen and looked_into and not isinstance(one, type):
                 seen[id(one)] = one
                 waiting.append(one)

@@ -392,11 +392,18 @@ def _compared(model: ModelReading) -> Iterator[tuple[Stated, list[Layered], list
     for stated in _STATED:
         # A network that is added to no stream, as inside a router, is not what a configuration speaks of.
         in_stream = [one for one in model.readings if one.is_judged and one.place.residual != "none"]
-        of_kind = [one for one in in_stream if stated.kind in ("", one.kind)]
+        of_kind = [one for one in in_stream if stated.kind in ("", one.kind) and not _does_without(stated, one)]
         readings = [one for one in of_kind if stated.found(one)]
         # One that was not read may do what is stated.
         if readings and (not stated.kind or stated.of_some or len(readings) == len(of_kind)):
             yield stated, readings, [_rounded(value) for one in readings for value in stated.found(one)]
+
+
+def _does_without(stated: Stated, one: Layered) -> bool:
+    """Return whether a layer that was read turns nothing, so that what is stated of a rotation is not said of it."""
+    reading = one.attention
+    is_read = reading is not None and reading.setting is not None and reading.query.understood
+    return stated.step == "rotary" and is_read and reading is not None and reading.query.rotation is None
 
 
 def _named(model: ModelReading, stated: Stated) -> dict[str, object]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.capture.documented_parameters import documented_parameters
 from veriformer.adapters.capture.guessed_sizes import guessed_arguments, size_called
 from veriformer.adapters.capture.numpy_models import imported_by
 from veriformer.adapters.capture.random_state import seeded
@@ -19,6 +21,7 @@ from veriformer.adapters.matching.names import words_of
 _KEYS = ("key", "rng", "prngkey", "k")
 _GENERATORS = ("rng", "gen", "generator", "rs", "randomstate", "r")
 _SEEDS = ("seed",)
+_COUNTED = re.compile(r"head|group|kv|layers", re.I)
 # So many layers are made where a function takes a list of them.
 _LAYERS = 2
 
@@ -32,10 +35,11 @@ def takes_layers(function: Any) -> bool:
     return any(name.casefold() in LISTED for name in names)
 
 
-def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tuple[Any, Any] | None:
+def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> Any:
     """Return a function with parameters for it, from what its file makes parameters with; None where nothing does.
 
-    Sizes are guessed by their names, and handed to both.
+    Sizes are guessed by their names, and handed to both. What is documented, and made nowhere, is drawn; a function of
+    torch becomes a module then.
     """
     try:
         takes = list(inspect.signature(function).parameters.values())
@@ -47,7 +51,7 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
         return None
     maker = _maker(function, home)
     if maker is None:
-        return None
+        return _with_documented(function, takes, place, home, notes)
     arguments = _arguments(maker, home)
     if arguments is None:
         return None
@@ -70,6 +74,43 @@ def with_its_parameters(function: Any, home: ModuleType, notes: list[str]) -> tu
     notes += [f"`{one.name}` is {one.default}, as by default" for one in takes if isinstance(one.default, bool)]
     own = _bound(function, bound)
     return (own if place == 0 else _parameters_first(own)), parameters
+
+
+def _with_documented(function: Any, takes: Sequence[Parameter], place: int, home: ModuleType, notes: list[str]) -> Any:
+    """Return a model of parameters of the shapes that a file documents; None where it documents none."""
+    found = documented_parameters(function, takes[place].name, home)
+    if found is None:
+        return None
+    parameters, sizes = found
+    others = [one for one in takes if one is not takes[place]]
+    bound = {one.name: value for one in others if (value := _size(one, sizes)) is not None}
+    made = ", ".join(f"{name} = {value}" for name, value in {**sizes, **bound}.items())
+    notes.append(f"Its parameters are random numbers of the shapes that its file documents, for {made}")
+    own = _bound(function, bound)
+    own = own if place == 0 else _parameters_first(own)
+    return _module_of(own, parameters) if "torch" in imported_by(home.__name__) else (own, parameters)
+
+
+def _module_of(function: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return a module of torch that hands its parameters to a function, as a dictionary in front of its inputs."""
+    from torch import nn
+
+    class OfFunction(nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = nn.ParameterDict(dict(parameters))
+
+    def forward(self: Any, *inputs: Any, **keywords: Any) -> Any:
+        return function(dict(self.held.items()), *inputs, **keywords)
+
+    own = list(inspect.signature(function).parameters.values())[1:]
+    itself = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    forward.__signature__ = inspect.Signature([itself, *own])  # type: ignore[attr-defined]
+    forward.__wrapped__ = inspect.unwrap(function)  # type: ignore[attr-defined]
+    OfFunction.forward = forward
+    OfFunction.__name__ = OfFunction.__qualname__ = function.__name__
+    OfFunction.__module__ = function.__module__
+    return OfFunction().eval()
 
 
 def _parameters_first(function: Any) -> Any:
@@ -136,7 +177,7 @@ def _size(one: Parameter, sizes: Mapping[str, int | float]) -> int | float | Non
     if one.default is not Parameter.empty:
         return None
     guessed = size_called(one.name)
-    is_number = one.annotation in (int, float, "int", "float") or "head" in one.name.casefold()
+    is_number = one.annotation in (int, float, "int", "float") or bool(_COUNTED.search(one.name))
     return guessed if is_number and isinstance(guessed, int | float) else None
 
 

@@ -42,7 +42,9 @@ _ABSENT = re.compile(
 # What hides something, and hides nothing where it is left out.
 _HIDING = re.compile(r"mask|pad|(len|lens|lengths)$", re.IGNORECASE)
 # Which says to what segment or document each token belongs.
-SEGMENTS = re.compile(r"^(token_type_ids|(segment|seg|doc|document|sequence|type)_?ids?|segments?|documents?)$", re.I)
+SEGMENTS = re.compile(
+    r"^(token_type_ids|(segment|seg|doc|document|sequence|type)_?ids?|segs?|segments?|documents?)$", re.I
+)
 _TRUE = re.compile(r"^(deterministic|inference|eval|is_causal|causal)$")
 _FALSE = re.compile(r"^(train|training|is_training|is_train|return_\w+|output_\w+|use_cache)$")
 _ZERO = re.compile(r"^(start_pos|start|offset|pos_offset|position_offset|cache_index|cache_pos|step|input_pos)$")
@@ -336,6 +338,7 @@ def _token_candidates(filled: Filled, rows: int) -> Iterator[Candidate]:
         filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros of that shape", one, np.zeros_like(one)),
         filled.with_arrays(f"tokens ({batch}, {length}) {below} and zeros ({batch},)", one, np.zeros_like(one[:, 0])),
         filled.with_arrays(f"tokens ({length},) below {rows}", one[0]),
+        filled.with_arrays(f"tokens ({length},) below {rows} and zeros of that shape", one[0], np.zeros_like(one[0])),
     ]
     if any("mask" in argument.name and argument.default is argument.empty for argument in filled.arguments):
         possible += [

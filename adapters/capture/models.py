@@ -164,7 +164,7 @@ def find_model(
 
 def _with_what_it_needs(function: Any, home: ModuleType, notes: list[str]) -> Any:
     """Return a function as a model: with its parameters, between projections, or with its gradients; else as it is."""
-    ways = (
+    ways: tuple[Callable[[], Any], ...] = (
         lambda: with_its_parameters(function, home, notes),
         lambda: with_projections(function, notes),
         lambda: with_both_passes(function, home, notes),

@@ -28,6 +28,9 @@ from veriformer.conformance_tests.recognition.streams import Place, leaves
 from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
+# So many layers are a stack.
+_STACK = 2
+
 
 def departures_of_beginnings(model: ModelReading) -> Iterator[Departure]:
     """Yield the departures of embeddings, positions, and the norms after them."""
@@ -99,8 +102,11 @@ def lacks_norm(model: ModelReading, value: int) -> bool:
 def _is_normed_elsewhere(model: ModelReading, value: int) -> bool:
     """Return whether every known model of a kind has a norm where a stream ends with a value.
 
-    Those that give logits of tokens do, and encoders that a decoder attends to; heads of other kinds go without it.
+    Those that give logits of tokens do, and encoders that a decoder attends to; heads of other kinds go without it. A
+    single layer is no stack that would end with one.
     """
+    if len({(one.stack, one.layer) for one in model.readings}) < _STACK:
+        return False
     ends = [one for one in model.ends[:1] if one.input == value]
     rows = {model.flow.shape(one.table)[0] for one in model.maps.lookups}
     return not ends or any(model.flow.shape(one.output)[-1] in rows for one in ends)

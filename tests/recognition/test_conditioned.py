@@ -54,7 +54,7 @@ def test_every_step_is_understood_and_every_vector_of_a_sample_told(conditioned:
     recognition = of_blocks(conditioned, *[{"modulate": getattr(conditioned, name)}] * 2)
     assert_all_of_it_is_understood(recognition)
     norms = [*IN_TWO_NORMS, *IN_TWO_NORMS, IN_THE_LAST]
-    assert words(recognition, "layer_norm") == [f"layer_norm, {one}" for one in norms]
+    assert words(recognition, "layer_norm") == [f"layer_norm, eps 1e-06, {one}" for one in norms]
     for role, part in (("multi_head_attention", 3), ("feed_forward", 6)):
         said = words(recognition, role)
         assert len(said) == 2
@@ -83,7 +83,7 @@ def test_a_gain_that_is_not_one_more_than_its_part_is_told_otherwise(conditioned
     recognition = of_blocks(conditioned, {"modulate": conditioned.gain_alone})
     assert_all_of_it_is_understood(recognition)
     norms = [*(one.replace("gain 1 + ", "gain ") for one in IN_TWO_NORMS), IN_THE_LAST]
-    assert words(recognition, "layer_norm") == [f"layer_norm, {one}" for one in norms]
+    assert words(recognition, "layer_norm") == [f"layer_norm, eps 1e-06, {one}" for one in norms]
 
 
 @pytest.mark.parametrize(("gated", "left_out"), (((True, False), 6), ((False, True), 3)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,9 @@ _WEIGHTS = frozenset(
     targetweights labelmask paddingmask padmask attentionmask keep keepmask validmask valid nonpad nonpadmask
     """.split()  # noqa: SIM905
 )
+_OF_DOCUMENTS = frozenset(
+    "docid docids documentid documentids segmentid segmentids segid segids seqids sequenceids segments".split()  # noqa: SIM905
+)
 # How far below the smallest logit of a row that of another class lies, so that it adds nothing.
 _FAR = 200.0
 # The square of what is larger might overflow in float32.
@@ -63,6 +65,18 @@ _WEIGHINGS = (
     _Weighing("True is ignored", lambda kept, _: negated(kept)),
     _Weighing("1 is ignored, 0 counts", lambda kept, arguments: chosen(kept, 0.0, 1.0, arguments["logits"])),
 )
+
+
+def _documents(kept: Any, arguments: Arguments) -> Any:
+    """Return the number of each token's document, of which a token that is ignored begins another one."""
+    return 1 + chosen(kept, 0, 1, arguments["targets"]).cumsum(-1)
+
+
+_BY_DOCUMENT = _Weighing("the number of a document, another one from a token on that is ignored", _documents)
+
+
+def _weighings_of(name: str) -> tuple[_Weighing, ...]:
+    return (_BY_DOCUMENT,) if folded(name) in _OF_DOCUMENTS else _WEIGHINGS
 
 
 @dataclass(frozen=True)
@@ -109,7 +123,7 @@ def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) ->
     yield from _of_hidden_states(form, found, framework)
     if "logits" in found.missing:
         return
-    counted = {name: _of_tokens(_counted(_WEIGHINGS[0].of, needed=True)) for name in _masks_of_tokens(found)}
+    counted = {name: _of_tokens(_counted(_weighings_of(name)[0].of, needed=True)) for name in _masks_of_tokens(found)}
     sources = {name: source for name, source in counted.items() if name in found.needed}
     form = replace(form, sources={**form.sources, **sources})
     yield _without_large_squares(form, next(name for name, role in found.roles.items() if role == "logits"))
@@ -136,8 +150,9 @@ def with_mask_of_tokens(trials: Trials, form: Form, found: Taken, probe: Probe) 
     if not names or not tokens:
         return form
     ignored = probe.with_argument("ignore_index", int(probe.arguments["tokens"][0, 1]))
-    plain, best = trials.result(form, ignored), form
-    for name, weighing in product(names, _WEIGHINGS):
+    # Where it must be given, what it is given lets each token count.
+    plain, best = trials.result(form, probe), form
+    for name, weighing in ((one, each) for one in names for each in _weighings_of(one)):
         classes = _of_tokens(_classes(form.sources[tokens], _first_class))
         counted = _of_tokens(_counted(weighing.of, needed=name in found.needed))
         one = replace(form, sources={**form.sources, tokens: classes})
@@ -148,7 +163,7 @@ def with_mask_of_tokens(trials: Trials, form: Form, found: Taken, probe: Probe) 
         if is_near(result, ignored.expected):
             return one
         has_effect = plain is not None and not is_near(result, plain) and bool(np.isfinite(result).all())
-        of_padding = "pad" in folded(name) or folded(name) == "attentionmask"
+        of_padding = "pad" in folded(name) or folded(name) == "attentionmask" or weighing is _BY_DOCUMENT
         best = one if best is form and has_effect and of_padding else best
     return best
 
@@ -196,7 +211,7 @@ def _less_target(log_sums: Any, arguments: Arguments) -> Any:
 
 def is_weighing(name: str) -> bool:
     """Return whether a parameter is called as weights, masks or lengths of tokens are."""
-    return folded(name) in _WEIGHTS | LENGTHS
+    return folded(name) in _WEIGHTS | LENGTHS | _OF_DOCUMENTS
 
 
 def _weighing_of(found: Taken) -> list[str]:
@@ -208,7 +223,7 @@ def _with_all_counted(form: Form, found: Taken) -> Form:
     """Return the form in which weights that must be given let each token count."""
     for name in _weighing_of(found):
         if name in found.needed:
-            of = _lengths if folded(name) in LENGTHS else _WEIGHINGS[0].of
+            of = _lengths if folded(name) in LENGTHS else _weighings_of(name)[0].of
             form = replace(form, sources={**form.sources, name: _counted(of, needed=True)})
     return form
 

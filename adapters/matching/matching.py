@@ -366,6 +366,8 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if not of_name and _is_of_heads(takings) and says_attention(function):
         of_name.append("scaled_dot_product_attention")
+    if not of_name and "loss" in words_of(name) and _has_its_parameters("next_token_loss", takings):
+        of_name.append("next_token_loss")
     if "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]
     grouped = repeats_key_heads(function) or any(folded(one.name) in REPEATS for one in takings)
@@ -409,7 +411,8 @@ def _has_its_parameters(operation: str, takings: Sequence[Taking]) -> bool:
         return False
     found, missing = assigned(takings, required, by_order=False)
     others = [one.name for one in takings if not one.has_default and one.name not in found]
-    return not missing and (not others or (operation == "cross_entropy" and all(map(losses.is_weighing, others))))
+    of_tokens = operation in ("cross_entropy", "next_token_loss")
+    return not missing and (not others or (of_tokens and all(map(losses.is_weighing, others))))
 
 
 def _frameworks(function: Callable[..., Any], declared: str | None) -> Iterator[ArrayFramework]:

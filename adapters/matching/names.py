@@ -24,7 +24,7 @@ _MANNERS = frozenset(
     """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-Z_LOSSES = ("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef")
+Z_LOSSES = ("zloss", "zlossweight", "zlosscoef", "zlosscoeff", "zlossscale", "zlossalpha", "zcoef", "zweight", "zscale")
 """What the share of the squared log-sum-exp in a loss is called."""
 LENGTHS = frozenset(
     """

@@ -64,17 +64,19 @@ def final_factor(model: ModelReading, one: LinearMap) -> float | None:
     """Return the number that the logits of a map are multiplied by; None where the model returns something else."""
     if not model.trace.outputs:
         return None
-    logits, output = model.flow.array(one.output), model.flow.array(model.trace.outputs[0])
-    return factor_of(logits, output, model.flow.unit_between(one.output, model.trace.outputs[0]))
+    output = model.trace.outputs[0]
+    return _factor(model.flow.array(one.output), model.flow.array(output), model.flow.unit_between(one.output, output))
 
 
 def departures_of_final_factors(model: ModelReading) -> Iterator[Departure]:
     """Yield logits that are divided by what a configuration states as their factor, multiplied by it, or neither."""
     for one in model.ends[-1:]:
-        found = final_factor(model, one) or 1.0
-        for name, value, wanted in _stated_factors(model):
-            if np.isclose(found, wanted, _NEAR) or not any(
-                np.isclose(found, other, _NEAR) for other in (1.0, 1.0 / wanted)
+        found = final_factor(model, one)
+        for name, value, wanted in _stated_factors(model) if found is not None else ():
+            if (
+                found is None
+                or np.isclose(found, wanted, _NEAR)
+                or not any(np.isclose(found, other, _NEAR) for other in (1.0, 1.0 / wanted))
             ):
                 continue
             done = "not multiplied" if np.isclose(found, 1.0, _NEAR) else f"multiplied by {found:.4g}, not"
@@ -116,7 +118,8 @@ def agreements_of_final_caps(model: ModelReading) -> Iterator[str]:
     """Yield what a configuration states of the last logits that the model does."""
     for one in model.ends[-1:]:
         for name, value, wanted in _stated_factors(model):
-            if np.isclose(final_factor(model, one) or 1.0, wanted, _NEAR):
+            factor = final_factor(model, one)
+            if factor is not None and np.isclose(factor, wanted, _NEAR):
                 yield f"{name} {value:g}"
         found = final_cap(model, one)
         if found is not None and found.keeps_small_ones:

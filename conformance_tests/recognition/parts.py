@@ -342,7 +342,8 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
         yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, "unrecognised", 0, 1, one.step)
         return
     cap, factor = final_cap(model, one), final_factor(model, one)
-    done = [cap.words] if cap is not None else [] if factor is None else [f"logits times {factor:.4g}"]
+    times = [] if factor in (None, 1.0) else [f"logits times {factor:.4g}"]
+    done = times if cap is None else [cap.words]
     words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *done))
     yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)
 

@@ -81,6 +81,27 @@ def test_a_factor_of_logits_is_held_against_a_configuration(
         assert any("logits times 4" in part.summary for part in report.recognition.parts)
 
 
+class Similarity(torch.nn.Module):
+    """Vectors that are compared with each other, by products times the exponential of what is called a scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.logit_scale = 2.66
+        self.table, self.up, self.down = torch.nn.Embedding(30, 16), torch.nn.Linear(16, 40), torch.nn.Linear(40, 16)
+        self.projection = torch.nn.Linear(16, 8)
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        x = self.projection((x + self.down(torch.relu(self.up(x)))).mean(1))
+        x = x / x.norm(dim=-1, keepdim=True)
+        return math.exp(self.logit_scale) * x @ x.T
+
+
+def test_a_scale_of_similarities_is_no_factor_of_logits() -> None:
+    assert not said(check(Similarity(), inputs=(TOKENS,)))
+
+
 class Relative(torch.nn.Module):
     """A causal attention with a learned bias by distance, whose table is read from its end, or from its beginning."""
 

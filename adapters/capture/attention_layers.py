@@ -22,7 +22,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.capture.roles import ROLES, have_roles, role_of
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching.more_than_attention import more_than_attention
+from veriformer.adapters.matching.more_than_attention import kind_of_attention, more_than_attention
 from veriformer.adapters.matching.namespaces import reshaped, shape_of
 
 _HEADS, _WIDTH = 4, 8
@@ -118,8 +118,9 @@ def with_projections(function: Any, notes: list[str]) -> Any:
         return None
     if not have_roles([one.name for one in takes if one.default is Parameter.empty]):
         return None
-    doing = more_than_attention(function)
-    if not doing:
+    has_window = any("window" in one.name for one in takes)
+    kind = kind_of_attention(function, getattr(function, "__name__", ""), has_window=has_window)
+    if not more_than_attention(function) and not kind:
         return None
     for arrays in _frameworks(function):
         for layout, others in _ways(takes):

@@ -27,7 +27,7 @@ from veriformer.adapters.matching import (
 )
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, Layout, OneByOne, levels
-from veriformer.adapters.matching.more_than_attention import more_than_attention
+from veriformer.adapters.matching.more_than_attention import kind_of_attention, more_than_attention
 from veriformer.adapters.matching.names import (
     REPEATS,
     Taking,
@@ -250,8 +250,9 @@ def _best(
                 return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:
                 best = candidate
-    doing = more_than_attention(function) if asked is None else ""
-    if doing and (best is None or best.operation in ATTENTION) and _is_of_heads(takings):
+    has_window = any("window" in folded(one.name) for one in takings)
+    doing = more_than_attention(function) or kind_of_attention(function, name, has_window=has_window)
+    if doing and asked is None and (best is None or best.operation in ATTENTION) and _is_of_heads(takings):
         return None, f"{IN_A_LAYER}: `{doing}`"
     if is_step and best is not None:
         # Without its cache it is something else than what it is with it, unless its results are right.

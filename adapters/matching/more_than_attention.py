@@ -7,13 +7,14 @@ that has none of this.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from veriformer.adapters.capture.roles import have_roles
-from veriformer.adapters.matching.names import Taking, parameters_of
+from veriformer.adapters.matching.names import Taking, parameters_of, words_of
 from veriformer.adapters.matching.texts import tree_of
 
 _POSITIONS = re.compile(
@@ -26,6 +27,28 @@ _CALLED = re.compile(
     r"|kernel_?fn",
     re.IGNORECASE,
 )
+# Kinds of attention that hide keys, or weigh them, otherwise than the interface's: what a name or documentation says.
+_KINDS = re.compile(
+    r"\b(dilat(ed|ion)|strid(ed|e)|sparse(max)?|entmax|top-?k|block-?diagonal|block-?sparse|prefix-?lm|gumbel|cosine"
+    r"|within (its |their |the )?(own )?(blocks?|chunks?|segments?)|(linear(ised|ized)?|sigmoid|quiet|hard) attention"
+    r"|softmax-?(one|1|plus)|(one|1) more in the denominator|attends? to nothing)\b",
+    re.IGNORECASE,
+)
+_NEAR_ONES = re.compile(r"\b(local|neighbou?r(s|hood|ing)?|nearby|at most \S+ (places|positions|tokens) away)\b", re.I)
+
+
+def kind_of_attention(function: Callable[..., Any], name: str, *, has_window: bool) -> str:
+    """Return the word of a name or of documentation that says that an attention is of another kind; empty for none.
+
+    One that is told its window is local by that.
+    """
+    return _kind_said(name, inspect.getdoc(inspect.unwrap(function)) or "", has_window=has_window)
+
+
+def _kind_said(name: str, documented: str, *, has_window: bool) -> str:
+    said = f"{' '.join(words_of(name))} {documented}"
+    found = _KINDS.search(said) or (None if has_window else _NEAR_ONES.search(said))
+    return "" if found is None else found.group(0)
 
 
 def more_than_attention(function: Callable[..., Any]) -> str:
@@ -55,7 +78,13 @@ def attentions_in(place: str) -> list[str]:
         return []
     functions = [one for one in tree.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
     given = {one.name: [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)] for one in functions}
-    return [one.name for one in functions if have_roles(given[one.name]) and _said_in(one)]
+    kinds = {
+        one.name: _kind_said(
+            one.name, ast.get_docstring(one) or "", has_window=any("window" in arg for arg in given[one.name])
+        )
+        for one in functions
+    }
+    return [one.name for one in functions if have_roles(given[one.name]) and (_said_in(one) or kinds[one.name])]
 
 
 def _names(tree: ast.AST) -> Iterator[str]:

@@ -129,7 +129,7 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
         by_distance += _directions(flow, reading, setting) if bias.kind == "buckets" else ""
         yield _BIASES[bias.kind] + by_distance + (", some keys hidden" if setting.bias.min() < _HIDDEN else "")
     if setting.sinks is not None:
-        yield "sinks"
+        yield "sinks" if setting.sinks.any() else "sinks of 0"
     operands = (reading.sublayer.sites[0].query_value, reading.sublayer.sites[0].key_value)
     unit = reading.heads.unit
     if unit in _HALF_PRECISION and unit > max(flow.unit(one) for one in operands):

@@ -387,7 +387,10 @@ def _other_than_usual(scale: float | None, heads: Heads) -> float | None:
 
 
 def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:
-    """Return the sinks that take what the weights lack to one; None where they lack nothing."""
+    """Return the sinks that take what the weights lack to one; None where they lack nothing.
+
+    Without a table of them it is a sink of 0, e⁰ = 1 in the denominator, which the weights must then agree with.
+    """
     sums = weights.sum(axis=-1)
     if np.all(sums > 1 - 1e-6):
         return None
@@ -398,4 +401,4 @@ def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:
         array, is_learned = flow.array(value), flow.is_fixed(value) and flow.depends_on_parameters(value)
         if is_learned and array.size == heads and array.dtype.kind == "f":
             return array.ravel()
-    return None
+    return np.zeros(heads)

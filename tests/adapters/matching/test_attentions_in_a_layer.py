@@ -133,6 +133,50 @@ def test_a_wrong_attention_that_does_more_is_named(tmp_path: Path, text: str, ol
     assert any(name.startswith(mistake) for name in suspects), suspects
 
 
+# Right attentions of other kinds, as their names or documentation say.
+LOCAL = '''
+import torch
+
+
+def near(q, k, v):
+    """Local attention: each query sees the keys at most 3 places away."""
+    place = torch.arange(q.shape[-2])
+    logits = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill((place[:, None] - place).abs() > 3, -torch.inf)
+    return logits.softmax(-1) @ v
+'''
+ONE_MORE = '''
+import torch
+
+
+def attention(q, k, v):
+    """Attention whose softmax has one more in the denominator, so that a head may attend to nothing."""
+    logits = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    largest = logits.amax(-1, keepdim=True).clamp(min=0)
+    weights = (logits - largest).exp()
+    return weights / (weights.sum(-1, keepdim=True) + (-largest).exp()) @ v
+'''
+BEST = """
+import torch
+
+
+def topk_attention(q, k, v, keep=3):
+    logits = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    least = logits.topk(min(keep, logits.shape[-1]), dim=-1).values[..., -1:]
+    return logits.masked_fill(logits < least, float("-inf")).softmax(-1) @ v
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(LOCAL, "window of 3 keys before and 3 after"), (ONE_MORE, "sinks of 0"), (BEST, "masked")],
+    ids=("local", "one more", "best keys"),
+)
+def test_a_right_attention_of_another_kind_is_accused_of_nothing(tmp_path: Path, text: str, words: str) -> None:
+    (layer,) = reports(tmp_path, text)
+    assert layer.exit_status == 0
+    assert any(words in part.summary for part in layer.recognition.parts)
+
+
 def test_attention_of_another_kind_is_not_judged_and_not_accused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="too little of it was recognised"):
         reports(tmp_path, LINEAR)

@@ -367,7 +367,8 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if not of_name and _is_of_heads(takings) and says_attention(function):
         of_name.append("scaled_dot_product_attention")
-    if not of_name and "loss" in words_of(name) and _has_its_parameters("next_token_loss", takings):
+    of_tokens, of_targets = (_has_its_parameters(one, takings) for one in ("next_token_loss", "cross_entropy"))
+    if not of_name and "loss" in words_of(name) and of_tokens and not of_targets:
         of_name.append("next_token_loss")
     if "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]

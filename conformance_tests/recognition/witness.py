@@ -75,7 +75,9 @@ def _is_activation(stated: object, found: float | str) -> bool:
     if not isinstance(stated, str):
         return False
     family = "gelu" if found in _FORMS_OF_GELU else found
-    return _ACTIVATIONS.get(stated.casefold()) == family
+    meant = _ACTIVATIONS.get(stated.casefold())
+    # x σ(1.702 x) is a SiLU of another slope too, which gpt-oss calls so.
+    return meant == family or (meant == "silu" and found == "gelu_sigmoid")
 
 
 def _bases(one: Layered) -> list[float | str]:

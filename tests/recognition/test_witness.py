@@ -78,6 +78,12 @@ def test_arguments_that_a_model_keeps_are_a_configuration(stated: ModuleType) ->
     assert departure.suspects[0].name == "rope_theta_ignored"
 
 
+def test_a_swish_of_another_slope_may_be_called_silu(stated: ModuleType) -> None:
+    # As the experts of gpt-oss are.
+    assert found(stated.with_swish_of_another_slope(hidden_act="silu")).departures == ()
+    assert found(stated.with_swish_of_another_slope(hidden_act="relu")).departures
+
+
 def test_a_value_that_stands_elsewhere_in_the_configuration_is_meant(stated: ModuleType) -> None:
     assert found(stated.with_names(rope_theta=500000.0, rope_local_base_freq=10000.0)).departures == ()
     assert found(stated.with_names(hidden_act="my_own")).departures == ()

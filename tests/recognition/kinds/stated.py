@@ -57,6 +57,19 @@ class WithGelu(Gated):
         return self.down(nn.functional.gelu(self.gate(x)) * self.up(x))
 
 
+class OfAnotherSlope(Gated):
+    def forward(self, x):
+        gate = self.gate(x)
+        return self.down(gate * torch.sigmoid(1.702 * gate) * self.up(x))
+
+
+def with_swish_of_another_slope(**stated):
+    model = with_names(**stated)
+    for block in model.stack.blocks:
+        block.network.__class__ = OfAnotherSlope
+    return model
+
+
 def with_another_activation_in_the_last_layer(**stated):
     model = with_names(**stated)
     last = model.stack.blocks[-1]

@@ -30,6 +30,9 @@ def go_by_distance(flow: Flow, value: int, visible: Array) -> bool | None:
     of_table = _table_goes_by_distance(flow, product, visible)
     if rows is None or of_table:
         return of_table
+    if len(np.unique(rows[visible])) == 1:
+        # One row for all keys is that of a head, as of a map from values to a mask, and of no position.
+        return None
     distance = np.arange(visible.shape[1]) - np.arange(visible.shape[0])[:, None]
     return any(len(np.unique((rows + sign * distance)[visible])) == 1 for sign in (-1, 1))
 

@@ -20,6 +20,8 @@ _PAIR = ("cosine", "sine")
 # Angles are computed in float32 at best, and frequencies differ by less than this part from their formula.
 _LEAST_BLUR = 1e-7
 _SAME_FREQUENCY = 1e-3
+# Of the second of two pairs, the base of which would be 10¹⁸.
+_LEAST_FREQUENCY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +247,9 @@ def _base(frequencies: Array, width: int, blur: Array) -> float | None:
     if len(frequencies) == 1:
         return None
     exponents = 2.0 * np.arange(len(frequencies)) / width
+    if frequencies[1] < _LEAST_FREQUENCY:
+        # What is not turned at all is no pair of an endless base.
+        return None
     base = float(frequencies[1] ** (-1.0 / exponents[1]))
     for rounded in (float(f"{base:.2g}"), float(f"{base:.3g}"), base):
         expected = rounded**-exponents

@@ -129,6 +129,15 @@ def test_what_is_no_rotation_by_positions(after: np.ndarray) -> None:
     assert turned(heads(), after) is None
 
 
+def test_one_pair_that_is_turned_is_no_whole_head() -> None:
+    # Whatever rounding leaves of the others.
+    before = heads()
+    after = rotated(before, width=2) * (1.0 + 1e-16 * heads(1))
+    found = turned(before, after)
+    assert found is not None
+    assert (found.width, found.base) == (2, None)
+
+
 def test_one_position_tells_nothing() -> None:
     assert turned(heads()[:, :, :1], heads(1)[:, :, :1]) is None
 

@@ -23,6 +23,8 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspec
 
 # Numbers of a pass are read with this error at most.
 _NEAR = 0.02
+# A pair that is turned by less at each position stays where it is.
+_TURNED = 1e-9
 # The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -141,11 +143,13 @@ def _bases_of_windows(one: Layered) -> list[float | str]:
 
 
 def _turned_shares(one: Layered) -> list[float | str]:
-    """Return which part of a head is turned."""
+    """Return which part of a head is turned; pairs that stay where they are may be counted, or not."""
     rotation = one.attention.query.rotation if one.attention is not None else None
     if rotation is None or one.attention is None or one.attention.setting is None:
         return []
-    return [rotation.width / one.attention.heads.query.shape[-1]]
+    width = one.attention.heads.query.shape[-1]
+    turned = 2 * int((rotation.frequencies > _TURNED).sum())
+    return list(dict.fromkeys([rotation.width / width, turned / width]))
 
 
 def _scalars(one: Layered) -> list[float | str]:

@@ -67,7 +67,7 @@ def _is_used(model: ModelReading, number: float) -> bool:
     return any(
         flow.array(one).size == flow.array(step.results[0]).size > 1 and _is_multiple(flow, step, one, number)
         for step in flow.steps
-        for one in step.operands
+        for one in (step.operands if step.results else ())
     )
 
 

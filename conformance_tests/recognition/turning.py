@@ -98,8 +98,19 @@ def changed_width(before: Array, after: Array) -> int:
 
 
 def mixes_pairs(before: Array, after: Array) -> bool:
-    """Return whether each position mixes pairs of components by a matrix of its own."""
-    return any(not np.allclose(matrices, matrices[:1]) for matrices in _mixing(before, after))
+    """Return whether each position mixes pairs of components by a matrix of its own.
+
+    What multiplies all components of a position by one number, as a temperature of its query, mixes none.
+    """
+    return any(
+        not np.allclose(matrices, matrices[:1]) and not _only_scale(matrices) for matrices in _mixing(before, after)
+    )
+
+
+def _only_scale(matrices: Array) -> bool:
+    """Return whether each position has a multiple of the unit matrix for its pairs."""
+    factors = matrices[..., :1, :1]
+    return bool(np.allclose(matrices, factors * np.eye(2), atol=_CLOSE * float(np.abs(matrices).max())))
 
 
 def turns_pairs(before: Array, after: Array) -> bool:

@@ -138,6 +138,12 @@ def test_one_pair_that_is_turned_is_no_whole_head() -> None:
     assert (found.width, found.base) == (2, None)
 
 
+def test_a_factor_of_each_position_mixes_no_pairs() -> None:
+    before = heads()
+    factors = np.log2(2.0 + np.arange(LENGTH))[:, None]
+    assert not mixes_pairs(before, before * factors)
+
+
 def test_one_position_tells_nothing() -> None:
     assert turned(heads()[:, :, :1], heads(1)[:, :, :1]) is None
 

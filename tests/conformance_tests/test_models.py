@@ -258,7 +258,7 @@ def test_a_black_box_of_vectors_is_judged_too() -> None:
     box = SimpleNamespace(model=model, model_inputs={"d_model": 5}, model_properties=("permutation_equivariant",))
     report = check(box, operations=("model",), tier="quick")
     lacking = {result.law.id for result in report.results if result.status != "passed"}
-    assert lacking == {"model.causal.no_future_leak", *_OF_WHOLE_MODELS}
+    assert lacking == {"model.causal.no_future_leak", "model.causal.prefix", *_OF_WHOLE_MODELS}
 
 
 def test_a_black_box_that_takes_padding_on_the_right_only_says_so() -> None:
@@ -285,7 +285,8 @@ def test_a_black_box_that_always_returns_nan_is_wrong_and_repeats_itself() -> No
     box = SimpleNamespace(model=model, model_inputs={"d_model": 5}, model_properties=("causal",))
     report = check(box, operations=("model",), tier="quick")
     broken = {result.law.id for result in report.results if result.status == "failed"}
-    assert broken == {"model.causal.no_future_leak", "model.batch.independence", "model.batch.permutation"}
+    of_samples = {"model.batch.independence", "model.batch.permutation"}
+    assert broken == {"model.causal.no_future_leak", "model.causal.prefix", *of_samples}
     assert "dropout_active_in_eval" not in {name for one in report.diagnoses[0].suspects for name in one.mistakes}
 
 

@@ -22,7 +22,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.capture.roles import ROLES, have_roles, role_of
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching.more_than_attention import kind_of_attention, more_than_attention
+from veriformer.adapters.matching.more_than_attention import more_than_attention
 from veriformer.adapters.matching.namespaces import reshaped, shape_of
 
 _HEADS, _WIDTH = 4, 8
@@ -41,7 +41,7 @@ _PROJECTIONS = (*ROLES, "output")
 
 @dataclass(frozen=True)
 class _Learned:
-    """An array that a model learns, of one of these shapes."""
+    """An array of this shape that a model learns."""
 
     shape: tuple[int, ...]
 
@@ -118,9 +118,7 @@ def with_projections(function: Any, notes: list[str]) -> Any:
         return None
     if not have_roles([one.name for one in takes if one.default is Parameter.empty]):
         return None
-    has_window = any("window" in one.name for one in takes)
-    kind = kind_of_attention(function, getattr(function, "__name__", ""), has_window=has_window)
-    if not more_than_attention(function) and not kind:
+    if not more_than_attention(function):
         return None
     for arrays in _frameworks(function):
         for layout, others in _ways(takes):
@@ -208,11 +206,7 @@ class _Call:
         if not callable(value) or one.name not in self.others:
             return value
         made = np.asarray(value(length))
-        return (
-            self.arrays.from_numpy(made.astype(np.float32), "float32")
-            if made.dtype.kind == "f"
-            else (self.arrays.from_numpy(made))
-        )
+        return self.arrays.from_numpy(*((made.astype(np.float32), "float32") if made.dtype.kind == "f" else (made,)))
 
 
 def _attends(call: _Call) -> bool:
@@ -265,13 +259,6 @@ def _merged(call: _Call, projected: Mapping[str, Any], learned: Mapping[str, Any
     return reshaped(result, (*shape_of(result)[:-2], _D_MODEL))
 
 
-def _stated(call: _Call) -> dict[str, bool | int | float]:
-    """Return the numbers that a function is given, under names that configurations have for them."""
-    numbers = {name: value for name, value in call.others.items() if isinstance(value, bool | int | float)}
-    windows = [value for name, value in numbers.items() if "window" in name]
-    return {**numbers, **dict(zip(("sliding_window",), windows, strict=False))}
-
-
 def _of_torch(call: _Call) -> Any:
     import torch
     from torch import nn
@@ -279,7 +266,6 @@ def _of_torch(call: _Call) -> Any:
     class AttentionLayer(nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
         def __init__(self) -> None:
             super().__init__()
-            self.config = _stated(call)
             for name in _PROJECTIONS:
                 self.add_module(f"{name}_projection", nn.Linear(_D_MODEL, _D_MODEL, bias=False))
             for name, numbers in call.parameters().items():
@@ -307,5 +293,4 @@ def _of_arrays(call: _Call) -> tuple[Any, dict[str, Any]]:
 
     layer.__name__ = layer.__qualname__ = getattr(call.function, "__name__", "layer")
     layer.__module__ = getattr(call.function, "__module__", __name__)
-    layer.config = _stated(call)  # type: ignore[attr-defined]
     return layer, parameters

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import textwrap
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+from veriformer.adapters.matching.texts import called_name, tree_of
 
 Plain = bool | int | float | str
 
@@ -115,18 +116,13 @@ def _read_by(home: ModuleType) -> list[tuple[str, Any]]:
 
 def _hands_over(function: FunctionType, name: str) -> bool:
     """Return whether a function hands what is called so over to others, as it is, and does nothing else with it."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError, TypeError, ValueError):
+    tree = tree_of(function)
+    if tree is None:
         return False
-    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and _called(one) not in _COPYING]
+    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and called_name(one.func) not in _COPYING]
     handed = [arg for one in calls for arg in (*one.args, *(keyword.value for keyword in one.keywords))]
     used = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == name]
     return bool(used) and all(any(one is arg for arg in handed) for one in used)
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
 import math
 import re
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -45,7 +47,7 @@ def documented_parameters(function: Any, place: str, home: ModuleType) -> tuple[
     except (OSError, SyntaxError, TypeError):
         return None
     keys = _keys_read(tree, getattr(function, "__name__", ""), place)
-    shapes = _shapes_in(text, keys)
+    shapes = _shapes_in(_written_in(text), keys)
     if not keys or set(shapes) != keys:
         return None
     symbols = {symbol for shape in shapes.values() for one in shape for symbol in _symbols(one)}
@@ -85,6 +87,12 @@ def _key_of(node: ast.Subscript) -> str:
     return node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else ""
 
 
+def _written_in(text: str) -> str:
+    """Return the comments and strings of code, where shapes are written in words."""
+    kinds = (tokenize.COMMENT, tokenize.STRING)
+    return "\n".join(one.string for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type in kinds)
+
+
 def _shapes_in(text: str, keys: set[str]) -> dict[str, list[str]]:
     """Return the dimensions of each key that a text names with its shape; of several shapes the first."""
     found: dict[str, list[str]] = {}
@@ -107,7 +115,7 @@ def _factors(dimension: str) -> list[str]:
 
 
 def _size_of(symbol: str, symbols: set[str]) -> int | None:
-    """Return the size that a letter or a name stands for; beside N heads, H is the width of one."""
+    """Return the size that a letter or a name stands for; where N counts the heads, H is the width of one."""
     heads_by_n = {"N", "H"} <= symbols and not symbols & {"hd", "Dh", "dh", "K", "d_h"}
     if heads_by_n and symbol in ("N", "H"):
         return _OF_HEADS if symbol == "N" else _WITHIN

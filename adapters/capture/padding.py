@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from veriformer.adapters.capture.configuration import Plain, parts_of
+from veriformer.adapters.matching.texts import tree_of
 
 _NAME = re.compile(r"(^|_)pad(ding)?_?(tok(en)?_?)?(id|idx|index)$", re.IGNORECASE)
 _CONSTANT = re.compile(r"^PAD(_TOKEN)?$")
@@ -42,22 +42,13 @@ def compared_token(called: Callable[..., Any] | None) -> int | None:
 
     `ids != 0` in a forward pass, or `ids.ne(0)`, is how a model reads padding from its tokens by itself.
     """
-    tree = _tree(getattr(called, "forward", called))
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree is not None else []
+    tree = None if called is None else tree_of(getattr(called, "forward", called))
+    functions = [] if tree is None else [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     arguments = [one.arg for function in functions[:1] for one in (*function.args.posonlyargs, *function.args.args)]
     names = set(filter(_TOKENS.match, arguments))
     pairs = (pair for function in functions[:1] for node in ast.walk(function) for pair in _compared(node))
     found = {number for name, number in pairs if name in names and type(number) is int and number >= 0}
     return found.pop() if len(found) == 1 else None
-
-
-def _tree(called: object) -> ast.Module | None:
-    if not callable(called):
-        return None
-    try:
-        return ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(called))))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
 
 
 def _compared(node: ast.AST) -> Iterator[tuple[str, object]]:

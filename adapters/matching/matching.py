@@ -27,7 +27,7 @@ from veriformer.adapters.matching import (
 )
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, Layout, OneByOne, levels
-from veriformer.adapters.matching.more_than_attention import kind_of_attention, more_than_attention
+from veriformer.adapters.matching.more_than_attention import more_than_attention
 from veriformer.adapters.matching.names import (
     REPEATS,
     Taking,
@@ -69,7 +69,6 @@ _WAYS_TO_ATTEND = frozenset(
 )
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
-IN_A_LAYER = "it does more than attend, so that it is read in a layer"
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def matched(
         best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
         if best is None:
             others[name] = reason
-            if reason.startswith(IN_A_LAYER):
+            if asked.get(name) is None and _done_besides(function):
                 alone.append(name)
         elif best.operation in taken or best.operation in candidates:
             alone.append(name)
@@ -250,22 +249,20 @@ def _best(
                 return (best if best is not None and _is_meant_grouped(best, candidate) else candidate), ""
             if best is None or found.likeness > best.found.likeness:
                 best = candidate
-    has_window = any("window" in folded(one.name) for one in takings)
-    doing = more_than_attention(function) or kind_of_attention(function, name, has_window=has_window)
-    if doing and asked is None and (best is None or best.operation in ATTENTION) and _is_of_heads(takings):
-        return None, f"{IN_A_LAYER}: `{doing}`"
-    if is_step and best is not None:
-        # Without its cache it is something else than what it is with it, unless its results are right.
-        return None, f"as {best.operation}, its steps with a cache are not those of causal attention alone"
+    doing = _done_besides(function) if asked is None and (best is None or best.operation in ATTENTION) else ""
+    if doing:
+        return None, f"it does more than attend (`{doing}`), so that it is judged where it can be read in a layer"
     return best, reason or _nearest_words(name, takings)
+
+
+def _done_besides(function: Callable[..., Any]) -> str:
+    """Return a word that says what a function of queries, keys and values does besides attending; empty for none."""
+    return more_than_attention(function) if _is_of_heads(parameters_of(function) or ()) else ""
 
 
 def _is_of_heads(takings: Sequence[Taking]) -> bool:
     """Return whether a function is given queries, keys and values, under their names."""
-    attention = [
-        one for one in OPERATIONS["scaled_dot_product_attention"].parameters if one.requirement == "positional"
-    ]
-    return not assigned(takings, attention, by_order=False)[1]
+    return not _lacking("scaled_dot_product_attention", takings)
 
 
 def _is_meant_grouped(likest: _Candidate, exact: _Candidate) -> bool:

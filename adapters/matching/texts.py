@@ -47,9 +47,6 @@ _ADDS_NUMBERS = re.compile(
 )
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _ATTENTION = re.compile(r"\battention\b|\battend(s|ed|ing)?\b", re.I)
-_OTHER_ATTENTION = re.compile(
-    r"\b(linear|kernel|feature|delta|retention|additive|cosine|sparse|top-?k|recurren\w+)\b", re.I
-)
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
@@ -70,6 +67,11 @@ def tree_of(function: Callable[..., Any]) -> ast.Module | None:
         return None
 
 
+def called_name(called: ast.expr) -> str:
+    """Return the last name of what a call in code calls; empty where it is no name."""
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
 def says_causal(function: Callable[..., Any]) -> bool:
     """Return whether the documentation of a function says plainly that it is causal."""
     sentences = re.split(r"[.:;\n]", inspect.getdoc(function) or "")
@@ -80,9 +82,8 @@ def says_causal(function: Callable[..., Any]) -> bool:
 
 
 def says_attention(function: Callable[..., Any]) -> bool:
-    """Return whether the documentation of a function speaks of attention, and nothing else of another kind of it."""
-    documented = inspect.getdoc(function) or ""
-    return bool(_ATTENTION.search(documented)) and not _OTHER_ATTENTION.search(documented)
+    """Return whether the documentation of a function speaks of attention."""
+    return bool(_ATTENTION.search(inspect.getdoc(function) or ""))
 
 
 def says_next_token(function: Callable[..., Any]) -> bool:

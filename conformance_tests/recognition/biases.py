@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -97,12 +96,13 @@ def bias_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
             sentence = "the products of queries and positions are added at other keys than those of their distance"
             yield Suspicion("logits", place, sentence, ())
         return
-    path = ""
     if found.kind == "alibi":
         # By what it is multiplied is a choice, as Falcon scales it as the logits, unless it exchanges the slopes.
-        for one in itertools.islice(_of_alibi(setting), 1):
-            yield Suspicion("logits", place, one.sentence, of_named((one,)), path)
+        named_one = next(_of_alibi(setting), None)
+        if named_one is not None:
+            yield Suspicion("logits", place, named_one.sentence, of_named((named_one,)))
         return
+    path = ""
     if fills(setting.bias):
         sentence = "what is added to hidden logits is too small to hide them"
         yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))

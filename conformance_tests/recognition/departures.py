@@ -13,7 +13,7 @@ from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.ends import departures_of_beginnings, departures_of_ends
 from veriformer.conformance_tests.recognition.evidence import backed, with_evidence
 from veriformer.conformance_tests.recognition.expressions import Activated, Attended, Expression, Norm, Output, Sum
-from veriformer.conformance_tests.recognition.final_caps import departures_of_final_caps, departures_of_final_factors
+from veriformer.conformance_tests.recognition.final_logits import departures_of_final_logits
 from veriformer.conformance_tests.recognition.findings import Departure, Difference, StepName
 from veriformer.conformance_tests.recognition.heads_one_by_one import departures_of_heads_one_by_one
 from veriformer.conformance_tests.recognition.image_windows import window_mistakes
@@ -120,9 +120,8 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_patches(model))
     found.extend(departures_of_pooling(model))
     found.extend(departures_of_ties(model))
-    found.extend(departures_of_final_caps(model))
+    found.extend(departures_of_final_logits(model))
     found.extend(departures_of_frequencies(model))
-    found.extend(departures_of_final_factors(model))
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])

@@ -16,7 +16,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 )
 from veriformer.conformance_tests.recognition.ends import lacks_norm, norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Expression, Norm, Output, Scaled
-from veriformer.conformance_tests.recognition.final_caps import final_cap, final_factor
+from veriformer.conformance_tests.recognition.final_logits import final_cap, final_factor
 from veriformer.conformance_tests.recognition.findings import Departure, Part, Status
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.heads_one_by_one import heads_one_by_one, keys_read

@@ -8,7 +8,7 @@ from veriformer.conformance_tests.recognition.binding import bound_parts
 from veriformer.conformance_tests.recognition.causality import is_causal
 from veriformer.conformance_tests.recognition.coverage import modules_of, understood_steps
 from veriformer.conformance_tests.recognition.departures import Found, found_in, seen_again
-from veriformer.conformance_tests.recognition.final_caps import agreements_of_final_caps
+from veriformer.conformance_tests.recognition.final_logits import agreements_of_final_logits
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.padding_tokens import padding_token
@@ -55,7 +55,7 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         bound_parts(model),
         found.differences,
         modules_of(model, computing - understood),
-        (*agreements(model), *agreements_of_final_caps(model), *agreements_of_frequencies(model)),
+        (*agreements(model), *agreements_of_final_logits(model), *agreements_of_frequencies(model)),
         padding_token(model),
         remarks_on(model),
     )

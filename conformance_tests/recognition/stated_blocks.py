@@ -23,10 +23,10 @@ def departures_of_parallel_blocks(model: ModelReading) -> Iterator[Departure]:
     networks = [one for one in model.readings if one.is_judged and one.kind == "feed_forward" and one.layer is not None]
     of_attention = {one.layer for one in model.readings if one.kind == "self_attention"}
     networks = [one for one in networks if one.layer in of_attention]
-    beside = {model.is_beside_attention(one) for one in networks}
-    if not stated or len(beside) != 1:
+    parallel = {model.is_beside_attention(one) for one in networks}
+    if not stated or len(parallel) != 1:
         return
-    (is_parallel,) = beside
+    (is_parallel,) = parallel
     if all(isinstance(value, bool) and value is not is_parallel for value in stated.values()):
         name, value = next(iter(stated.items()))
         done = "beside the attention" if is_parallel else "after the attention"
@@ -40,7 +40,7 @@ def departures_of_norms_places(model: ModelReading) -> Iterator[Departure]:
 
     A configuration has words for no other places of norms: with a norm of each output it contradicts nothing.
     """
-    stated = {name: bool(value) for name, value in stated_under(model, _PRE_NORM).items() if isinstance(value, bool)}
+    stated = {name: value for name, value in stated_under(model, _PRE_NORM).items() if isinstance(value, bool)}
     others = stated_under(model, _POST_NORM)
     stated |= {name: not value for name, value in others.items() if isinstance(value, bool)}
     readings = [one for one in model.readings if one.is_judged and one.place.residual != "none"]

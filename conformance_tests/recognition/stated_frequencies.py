@@ -21,7 +21,7 @@ from veriformer.conformance_tests.recognition.witness import stated_under
 
 _NAMES = {
     "base": re.compile(r"^(rope_?theta|rope_base|rotary_base|rope_freq_base|theta|base)$", re.I),
-    "factor": re.compile(r"^(rope_)?(scaling_|scale_)?factor$|^rope_scaling$", re.I),
+    "factor": re.compile(r"^(rope_)?(scaling_|scale_)?factor$", re.I),
     "low": re.compile(r"^(rope_)?low_?freq(uency)?_?factor$", re.I),
     "high": re.compile(r"^(rope_)?high_?freq(uency)?_?factor$", re.I),
     "trained": re.compile(

@@ -35,8 +35,7 @@ def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
             done = "have the sum one" if is_one else "are those of all experts, and do not have the sum one"
             name, value = next(iter(stated.items()))
             sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
-            item = Suspicion("feed_forward", mixture.place, sentence, ())
-            yield departure(model, mixture.path, mixture.layer, "mixture_of_experts", item)
+            yield _departure(model, mixture, sentence)
 
 
 def departures_of_routing(model: ModelReading) -> Iterator[Departure]:
@@ -73,9 +72,8 @@ def _is_used(model: ModelReading, number: float) -> bool:
 
 def _is_multiple(flow: Flow, step: Step, operand: int, number: float) -> bool:
     before, after = flow.array(operand), flow.array(step.results[0])
-    if "f" not in (before.dtype.kind, after.dtype.kind):
-        return False
-    factor = factor_of(before, after, flow.unit(operand))
+    is_float = before.dtype.kind == after.dtype.kind == "f"
+    factor = factor_of(before, after, flow.unit(operand)) if is_float else None
     return factor is not None and bool(np.isclose(factor, number, _NEAR))
 
 

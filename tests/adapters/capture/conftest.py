@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from veriformer.adapters.capture.trace import Trace
+from veriformer.conformance_tests.run.checking_models import check_model
 
 DTYPES = (np.float64, np.int64, np.bool_)
 
@@ -28,3 +31,18 @@ def assert_in_order() -> Callable[[Trace], None]:
         assert all(names) and len(set(names)) == len(names)
 
     return judge
+
+
+@pytest.fixture
+def report_of(tmp_path: Path) -> Callable[..., Any]:
+    """Return a function that checks what is called so in a text, in which one passage may be changed."""
+
+    def report(text: str, name: str, *change: str) -> Any:
+        if change:
+            assert change[0] in text
+            text = text.replace(*change)
+        file = tmp_path / "mine.py"
+        file.write_text(text)
+        return check_model(f"{file}:{name}")
+
+    return report

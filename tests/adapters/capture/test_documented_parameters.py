@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from veriformer.conformance_tests.run.checking_models import check_model
+
+Report = Callable[..., Any]
 
 GROUPED = '''
 """Grouped-query attention.
@@ -62,15 +63,6 @@ def forward(p, tok):
 """
 
 
-def report(tmp_path: Path, text: str, name: str, *change: str) -> Any:
-    if change:
-        assert change[0] in text
-        text = text.replace(*change)
-    file = tmp_path / "mine.py"
-    file.write_text(text)
-    return check_model(f"{file}:{name}")
-
-
 TILED = ("one.repeat_interleave(n_heads // n_groups, dim=1)", "one.repeat(1, 2, 1, 1)")
 NORMED = ('x = x + swiglu(p, rms(x, p["ln2"]))', 'x = rms(x, p["ln2"])\n    x = x + swiglu(p, x)')
 
@@ -85,14 +77,14 @@ NORMED = ('x = x + swiglu(p, rms(x, p["ln2"]))', 'x = rms(x, p["ln2"])\n    x = 
     ids=("heads", "softmax", "residual"),
 )
 def test_parameters_of_documented_shapes_are_drawn(
-    tmp_path: Path, text: str, name: str, words: str, change: tuple[str, str], mistake: str
+    report_of: Report, text: str, name: str, words: str, change: tuple[str, str], mistake: str
 ) -> None:
-    right = report(tmp_path, text, name)
+    right = report_of(text, name)
     assert right.exit_status == 0
     assert any("of the shapes that its file documents" in one for one in right.notices)
     assert not any("does not read it" in one for one in right.notices)
     assert any(words in part.summary for part in right.recognition.parts)
-    wrong = report(tmp_path, text, name, *change)
+    wrong = report_of(text, name, *change)
     assert mistake in [suspect.name for one in wrong.departures for suspect in one.suspects]
 
 
@@ -101,6 +93,6 @@ def test_parameters_of_documented_shapes_are_drawn(
     [('w["o"]  [d, H*hd]', "and the others"), ("[d, H*hd]", "[d, something]")],
     ids=("not documented", "not understood"),
 )
-def test_what_is_not_documented_is_not_guessed(tmp_path: Path, change: tuple[str, str]) -> None:
+def test_what_is_not_documented_is_not_guessed(report_of: Report, change: tuple[str, str]) -> None:
     with pytest.raises(Exception, match="required parameters"):
-        report(tmp_path, GROUPED, "gqa", *change)
+        report_of(GROUPED, "gqa", *change)

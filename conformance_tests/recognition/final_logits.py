@@ -68,21 +68,39 @@ def final_factor(model: ModelReading, one: LinearMap) -> float | None:
     return _factor(model.flow.array(one.output), model.flow.array(output), model.flow.unit_between(one.output, output))
 
 
-def departures_of_final_factors(model: ModelReading) -> Iterator[Departure]:
-    """Yield logits that are divided by what a configuration states as their factor, multiplied by it, or neither."""
+def departures_of_final_logits(model: ModelReading) -> Iterator[Departure]:
+    """Yield a factor of the logits, or one of the factors of their cap, that is not the one that is stated."""
     for one in model.ends[-1:]:
-        found = final_factor(model, one)
-        for name, value, wanted in _stated_factors(model) if found is not None else ():
-            if (
-                found is None
-                or np.isclose(found, wanted, _NEAR)
-                or not any(np.isclose(found, other, _NEAR) for other in (1.0, 1.0 / wanted))
-            ):
-                continue
-            done = "not multiplied" if np.isclose(found, 1.0, _NEAR) else f"multiplied by {found:.4g}, not"
-            sentence = f"the configuration says that {name} is {value:g}, and the logits are {done} by {wanted:.4g}"
-            place = model.flow.maker(model.trace.outputs[0]) or one.step
-            yield departure(model, module_of(one), None, "unembedding", Suspicion("unembedding", place, sentence, ()))
+        found = _of_factor(model, one) or _of_cap(model, one)
+        if found is not None:
+            place, sentence = found
+            item = Suspicion("unembedding", place, sentence, ())
+            yield departure(model, module_of(one), None, "unembedding", item)
+
+
+def _of_factor(model: ModelReading, one: LinearMap) -> tuple[int, str] | None:
+    """Return that logits are divided by what is stated as their factor, or not multiplied by it, and the step."""
+    found = final_factor(model, one)
+    if found is None:
+        return None
+    for name, value, wanted in _stated_factors(model):
+        if np.isclose(found, wanted, _NEAR) or not np.isclose(found, (1.0, 1.0 / wanted), _NEAR).any():
+            continue
+        done = "not multiplied" if np.isclose(found, 1.0, _NEAR) else f"multiplied by {found:.4g}, not"
+        sentence = f"the configuration says that {name} is {value:g}, and the logits are {done} by {wanted:.4g}"
+        return model.flow.maker(model.trace.outputs[0]) or one.step, sentence
+    return None
+
+
+def _of_cap(model: ModelReading, one: LinearMap) -> tuple[int, str] | None:
+    """Return that one factor of a cap that is stated is missing, and the step of the tangent."""
+    found = final_cap(model, one)
+    if found is None or found.keeps_small_ones:
+        return None
+    for name, value in stated_under(model, _NAMES).items():
+        if isinstance(value, int | float) and (missing := _missing(found, value)):
+            return found.place, f"the configuration says that {name} is {value:g}, and {found.words}: {missing}"
+    return None
 
 
 def _stated_factors(model: ModelReading) -> Iterator[tuple[str, float, float]]:
@@ -93,20 +111,6 @@ def _stated_factors(model: ModelReading) -> Iterator[tuple[str, float, float]]:
                 yield name, float(value), 1.0 / value if is_divisor else float(value)
 
 
-def departures_of_final_caps(model: ModelReading) -> Iterator[Departure]:
-    """Yield logits that small numbers do not pass as they are, though a configuration states a cap for them."""
-    stated = stated_under(model, _NAMES)
-    for one in model.ends[-1:] if stated else ():
-        found = final_cap(model, one)
-        if found is None or found.keeps_small_ones:
-            continue
-        for name, value in list(stated.items())[:1]:
-            if isinstance(value, int | float) and (missing := _missing(found, value)):
-                sentence = f"the configuration says that {name} is {value:g}, and {found.words}: {missing}"
-                item = Suspicion("unembedding", found.place, sentence, ())
-                yield departure(model, module_of(one), None, "unembedding", item)
-
-
 def _missing(found: FinalCap, cap: float) -> str:
     """Return which of the two factors of a cap is not there; empty where numbers do not say so."""
     if np.isclose(cap, found.outer, _NEAR):
@@ -114,7 +118,7 @@ def _missing(found: FinalCap, cap: float) -> str:
     return f"the tanh is not multiplied by {cap:g}" if np.isclose(cap * found.inner, 1.0, _NEAR) else ""
 
 
-def agreements_of_final_caps(model: ModelReading) -> Iterator[str]:
+def agreements_of_final_logits(model: ModelReading) -> Iterator[str]:
     """Yield what a configuration states of the last logits that the model does."""
     for one in model.ends[-1:]:
         for name, value, wanted in _stated_factors(model):

@@ -130,11 +130,16 @@ def with_projections(function: Any, notes: list[str]) -> Any:
 
 
 def _words(call: _Call) -> str:
-    given = ", ".join(f"`{name}` {_shown(value)}" for name, value in call.others.items())
+    given = [f"`{name}` {_shown(value)}" for name, value in call.others.items()]
+    left = [f"`{one.name}` {one.default}, as by default" for one in call.takes if _is_shown(one.default)]
     return (
         "It was read in a layer, between projections of random numbers, since it does more than attend: it was given "
-        f"heads as {call.layout.words}{f', and {given}' if given else ''}"
+        f"{', '.join([f'heads as {call.layout.words}', *given, *left])}"
     )
+
+
+def _is_shown(default: Any) -> bool:
+    return default is None or isinstance(default, bool | int | float | str)
 
 
 def _shown(value: _Given) -> str:

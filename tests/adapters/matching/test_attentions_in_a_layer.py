@@ -166,6 +166,12 @@ def topk_attention(q, k, v, keep=3):
 """
 
 
+def test_what_is_left_as_by_default_is_said(tmp_path: Path) -> None:
+    found = reports(tmp_path, ROTATED.replace("(q, k, v):", "(q, k, v, window_size=None):"))
+    (layer,) = (one for one in found if getattr(one, "recognition", None) is not None)
+    assert any("heads as (B, H, L, D), `window_size` None, as by default" in one for one in layer.notices)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [(LOCAL, "window of 3 keys before and 3 after"), (ONE_MORE, "sinks of 0"), (BEST, "masked")],

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from veriformer.adapters import keras_choice
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.import_errors import import_failed
 from veriformer.adapters.private_names import module_name
@@ -35,6 +36,7 @@ def load_file(place: str) -> tuple[ModuleType, SiblingImports]:
     LoadError when there is no such file, when it is not a .py file, or when importing it fails.
     """
     path = _existing_file(place)
+    keras_choice.choose()
     siblings = SiblingImports(path.parent)
     module = _new_module(path)
     sys.modules[module.__name__] = module

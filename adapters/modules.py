@@ -9,6 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
+from veriformer.adapters import keras_choice
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.import_errors import import_failed
 from veriformer.adapters.siblings import search_position
@@ -23,6 +24,7 @@ def load_module(import_path: str, built_in: tuple[str, ...]) -> ModuleType:
     folder = Path.cwd()
     if not {"", str(folder)}.intersection(sys.path):
         sys.path.insert(search_position(folder), str(folder))
+    keras_choice.choose()
     try:
         return import_module(import_path)
     except KeyboardInterrupt:

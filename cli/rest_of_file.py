@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
-from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded
+from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded, left_beside
 from veriformer.adapters.matching.more_than_attention import attentions_in
 from veriformer.conformance_tests.run.left_out import left_out
 from veriformer.conformance_tests.run.model_report import ModelReport
@@ -56,7 +56,12 @@ def _of_classes(
     reports = _alone(source, report_of, tops, reasons) or _alone(source, report_of, parts[::-1], reasons)
     if not reports:
         raise NoOperations("\n  ".join([str(error), *reasons.values()]))
-    reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], reasons)
+    # A function beside them is no model, and what it would need as one is no reason.
+    unlike: dict[str, str] = {}
+    reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], unlike)
+    judged = [one.implementation.rpartition(":")[2] for one in reports]
+    left = [name for name in left_beside(source, judged) if name not in reasons]
+    reasons |= dict.fromkeys((*unlike, *left), "no operation fits it")
     return [replace(reports[0], notices=(*reports[0].notices, *left_out(reasons, _HOW))), *reports[1:]]
 
 

@@ -179,6 +179,9 @@ def _flat(held: Any, depth: int) -> Iterator[tuple[str, Plain]]:
     for name, value in _members(held).items():
         if _is_plain(value):
             yield name, value
+        elif isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+            # The kinds of the layers.
+            yield name, ", ".join(value)
         elif depth < _DEEPEST:
             yield from ((f"{name}.{inner}", one) for inner, one in _flat(value, depth + 1))
 

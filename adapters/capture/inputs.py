@@ -134,7 +134,7 @@ def candidates(
     signature = arguments_of(called)[first_input:]
     rows = vocabulary(shapes)
     is_told = any(_HIDING.search(one.name) for one in signature)
-    looked_for = compared_token(called)
+    looked_for = compared_token(called, padding)
     hidden = looked_for if is_told or padding is None else padding
     hidden = None if hidden is None or hidden >= rows else hidden
     filled = Filled(signature, np.random.default_rng(seed), sizes or Sizes(), hidden)

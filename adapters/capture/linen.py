@@ -107,4 +107,6 @@ def applied(module: Any) -> Callable[..., Any]:
             return module.apply(*arguments, rngs={"dropout": jax.random.key(next(calls))}, **keywords)
 
     apply.__signature__ = own.replace(parameters=[first, *inputs])  # type: ignore[attr-defined]
+    # What reads the source of this function reads the module's.
+    apply.__wrapped__ = type(module).__call__
     return apply

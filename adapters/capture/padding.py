@@ -20,6 +20,10 @@ _TOKENS = re.compile(
 )
 
 
+# What a name in code stands for that speaks of padding.
+_PAD = object()
+
+
 def stated_padding(found: object, configuration: Mapping[str, Plain], home: object = None) -> int | None:
     """Return the token that a model states to be padding; None where it states none, or several.
 
@@ -37,17 +41,19 @@ def _of_tables(found: object) -> Iterator[object]:
     return (inspect.getattr_static(part, "padding_idx", None) for part in parts_of(found))
 
 
-def compared_token(called: Callable[..., Any] | None) -> int | None:
+def compared_token(called: Callable[..., Any] | None, stated: int | None = None) -> int | None:
     """Return the token that code compares its token ids with; None where there is none, or are several.
 
-    `ids != 0` in a forward pass, or `ids.ne(0)`, is how a model reads padding from its tokens by itself.
+    `ids != 0` in a forward pass, or `ids.ne(0)`, is how a model reads padding from its tokens by itself; what is called
+    `pad_id` there is the token that is `stated`.
     """
     tree = None if called is None else tree_of(getattr(called, "forward", called))
     functions = [] if tree is None else [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     arguments = [one.arg for function in functions[:1] for one in (*function.args.posonlyargs, *function.args.args)]
     names = set(filter(_TOKENS.match, arguments))
     pairs = (pair for function in functions[:1] for node in ast.walk(function) for pair in _compared(node))
-    found = {number for name, number in pairs if name in names and type(number) is int and number >= 0}
+    compared = {stated if value is _PAD else value for name, value in pairs if name in names}
+    found = {number for number in compared if type(number) is int and number >= 0}
     return found.pop() if len(found) == 1 else None
 
 
@@ -64,3 +70,7 @@ def _compared(node: ast.AST) -> Iterator[tuple[str, object]]:
 def _named(one: ast.expr, other: ast.expr) -> Iterator[tuple[str, object]]:
     if isinstance(one, ast.Name) and isinstance(other, ast.Constant):
         yield one.id, other.value
+    elif isinstance(one, ast.Name) and isinstance(other, ast.Name | ast.Attribute):
+        called = other.id if isinstance(other, ast.Name) else other.attr
+        if _NAME.search(called) or _CONSTANT.match(called):
+            yield one.id, _PAD

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from veriformer.adapters.matching.held import FIRST, makes_weights
@@ -59,8 +60,9 @@ def _is_of_autograd(node: ast.ClassDef) -> bool:
     return any(ast.unparse(one).rpartition(".")[2] == "Function" for one in node.bases)
 
 
-def _has_methods(node: ast.ClassDef) -> bool:
-    return any(isinstance(one, ast.FunctionDef) and not one.name.startswith("_") for one in node.body)
+def _has_methods(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
+    return any(not one.name.startswith("_") for one in methods)
 
 
 def _with_parameters(tree: ast.Module) -> list[str]:
@@ -84,6 +86,20 @@ def functions_beside(place: str) -> list[str]:
     used = {name for one in parts for name in _names_in(one) if name != one.name}
     functions = [one for one in parts if isinstance(one, ast.FunctionDef) and (one.args.args or one.args.kwonlyargs)]
     return [one.name for one in functions if not _OF_PROGRAMS.match(one.name) and one.name not in used]
+
+
+def left_beside(place: str, judged: Collection[str]) -> list[str]:
+    """Return the public functions with parameters and the public classes of a file that nothing judged is made with."""
+    try:
+        tree = ast.parse(Path(place).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    parts = {one.name: one for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef)}
+    reached = [name for name in parts if name in judged]
+    for name in reached:
+        reached += [one for one in _names_in(parts[name]) if one in parts and one not in reached]
+    left = [one for name, one in parts.items() if name not in reached and not _OF_PROGRAMS.match(name)]
+    return [one.name for one in left if _has_methods(one) or (isinstance(one, ast.FunctionDef) and one.args.args)]
 
 
 def is_never_recorded(place: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import linear_losses
+from veriformer.adapters.matching import linear_losses, reductions
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
 from veriformer.adapters.matching.names import LENGTHS, Z_LOSSES, folded
@@ -112,10 +112,10 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     if folded(logits) in _LOG_PROBABILITIES:
         plain = form.sources[logits]
         sources = {**form.sources, logits: lambda arguments: log_softmax(plain(arguments))}
-        yield replace(form, sources=sources, words=(f"`{logits}`: the log-softmax of the logits",))
+        form = replace(form, sources=sources, words=(f"`{logits}`: the log-softmax of the logits",))
+        yield from (form, *reductions.forms(form))
         return
-    yield form
-    yield _of_one_more_class(form, roles)
+    yield from (*reductions.forms(form), form, _of_one_more_class(form, roles))
 
 
 def forms_of_next_tokens(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
@@ -353,7 +353,9 @@ def _with_ignored_outside(trials: Trials, form: Form, found: Taken, probe: Probe
     probes = [_with_target_outside(probe, value) for value in (_NO_TARGET, -1)]
     if default is not None and not default >= 0:
         return form
-    if all(trials.result(form, one) is not None for one in probes):
+    results = [trials.result(form, one) for one in probes]
+    if all(result is not None and not np.isnan(result).any() for result in results):
+        # JAX raises nothing where a place is out of bounds: it returns no number.
         return form
     outside = probes[0]
     more = _of_one_more_class(form, roles)

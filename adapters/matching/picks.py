@@ -8,6 +8,7 @@ from typing import Any
 
 from veriformer.adapters.matching.namespaces import reshaped, shape_of
 
+_WORDS = {"whole": "", "both": "both of its results", "quotient": "the first of its results divided by the second"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -34,6 +35,8 @@ class Pick:
             returned = returned[self.at]
         elif self.kind == "attribute":
             returned = getattr(returned, self.at)
+        elif self.kind == "quotient":
+            returned = returned[0] / returned[1]
         if self.axes is not None:
             returned = reshaped(returned, _of_few_axes(shape_of(returned), self.axes))
         return returned
@@ -41,8 +44,8 @@ class Pick:
     @property
     def words(self) -> str:
         """What is said of it; empty where the whole is the result."""
-        if self.kind in ("whole", "both"):
-            return "" if self.kind == "whole" else "both of its results"
+        if self.kind in _WORDS:
+            return _WORDS[self.kind]
         others = "; what else it returns is not judged" if self.leaves_others else ""
         if isinstance(self.at, int):
             place = _ORDINALS[self.at] if self.at < len(_ORDINALS) else f"{self.at + 1}th"
@@ -57,10 +60,13 @@ def _of_few_axes(shape: Sequence[int], axes: int) -> tuple[int, ...]:
     return tuple(size for place, size in enumerate(shape) if place not in single)
 
 
-def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False) -> Iterator[tuple[Pick, Any]]:
+def picks(
+    returned: Any, is_array: Callable[[Any], bool], *, both: bool = False, counted: int = 0
+) -> Iterator[tuple[Pick, Any]]:
     """Yield the arrays in what a function returned, each with the way to it.
 
-    `both` are two arrays of one shape, what a rotation makes of x and of −2x.
+    `both` are two arrays of one shape, what a rotation makes of x and of −2x. Of two numbers the second of which is
+    what was `counted`, the first is a sum.
     """
     if both and _is_pair(returned, is_array):
         yield from ((Pick("member", 0), returned[0]), (Pick("turned", 1), returned[1]))
@@ -68,6 +74,8 @@ def picks(returned: Any, is_array: Callable[[Any], bool], *, both: bool = False)
         yield Pick(), returned
     elif isinstance(returned, Mapping):
         yield from ((Pick("member", key), value) for key, value in returned.items() if is_array(value))
+    elif isinstance(returned, tuple | list) and counted and _is_sum_and_count(returned, counted):
+        yield Pick("quotient"), returned[0]
     elif isinstance(returned, tuple | list):
         yield from ((Pick("member", place), value) for place, value in enumerate(returned) if is_array(value))
     elif is_dataclass(returned):
@@ -79,3 +87,10 @@ def _is_pair(returned: Any, is_array: Callable[[Any], bool]) -> bool:
     if not isinstance(returned, tuple | list) or len(returned) != 2 or not all(map(is_array, returned)):
         return False
     return shape_of(returned[0]) == shape_of(returned[1])
+
+
+def _is_sum_and_count(returned: Any, counted: int) -> bool:
+    if len(returned) != len(("sum", "count")) or not all(hasattr(one, "__float__") for one in returned):
+        return False
+    shapes = [shape_of(one) if hasattr(one, "shape") else () for one in returned]
+    return shapes == [(), ()] and float(returned[1]) == counted

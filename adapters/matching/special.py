@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching import alibi, held, losses
+from veriformer.adapters.matching import alibi, held, losses, reductions
 from veriformer.adapters.matching.forms import LEFT_OUT, Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded, is_called
@@ -134,7 +134,12 @@ _KINDS_OF_MASK = (
 
 
 def is_contradicted(form: Form, function: Callable[..., Any]) -> bool:
-    """Return whether documentation says the opposite of what a form makes of a mask: then a wrong mask is wrong."""
+    """Return whether documentation says the opposite of what a form makes of a mask: then a wrong mask is wrong.
+
+    So is a sum of losses, where nothing calls it one.
+    """
+    if reductions.is_contradicted(form, function):
+        return True
     kinds = [after for words, after in _KINDS_OF_MASK[:2] if words in form.words]
     if form.operation not in ("causal_mask", "padding_mask") or not kinds:
         return False

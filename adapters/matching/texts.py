@@ -14,8 +14,9 @@ from veriformer.adapters.matching.names import words_of
 _OUTER = frozenset("b batch batchsize bs n t time l len length seq seqlen sequence s tokens positions".split())  # noqa: SIM905
 _LAST = frozenset("c d e channels channel features feature dim dmodel hidden hiddensize embed embeddim width".split())  # noqa: SIM905
 _FEWEST = 3
-_AFTER_TRUE = re.compile(r"\b(?:True|1(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
-_AFTER_FALSE = re.compile(r"\b(?:False|0(?:\.0)?)\b(?!\s*/)([^;,.()]*)")
+# What is said of the one value ends where the other is spoken of: "1 for tokens and 0 for padding".
+_AFTER_TRUE = re.compile(r"\b(?:True|1(?:\.0)?)\b(?!\s*/)((?:(?!\b(?:False|0)\b)[^;,.()])*)")
+_AFTER_FALSE = re.compile(r"\b(?:False|0(?:\.0)?)\b(?!\s*/)((?:(?!\b(?:True|1)\b)[^;,.()])*)")
 _HIDES = re.compile(
     r"\b(hid(e|es|den)|mask(s|ed)|ignored?|pad(s|ded|ding)?|block(s|ed)?|excluded?|drop(s|ped)?|le(ft|aves?) out"
     r"|skip(s|ped)?|disallow(s|ed)?|forbid(s|den)?|prohibited|invisible|invalid|suppressed)\b",
@@ -47,14 +48,18 @@ _ADDS_NUMBERS = re.compile(
 )
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _ATTENTION = re.compile(r"\battention\b|\battend(s|ed|ing)?\b", re.I)
+_SUMS, _MEANS = frozenset({"sum", "sums", "summed", "total"}), frozenset({"mean", "average", "averaged", "averages"})
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
 
 
 def source_of(function: Callable[..., Any]) -> str | None:
-    """Return the source of a function; None where it cannot be had."""
+    """Return the source of a function, of an object that of its call; None where it cannot be had."""
+    plain = inspect.unwrap(function)
+    if callable(plain) and not inspect.isroutine(plain) and not isinstance(plain, type):
+        plain = inspect.unwrap(type(plain).__call__)
     try:
-        return inspect.getsource(inspect.unwrap(function))
+        return inspect.getsource(plain)
     except (OSError, TypeError):
         return None
 
@@ -90,6 +95,12 @@ def says_next_token(function: Callable[..., Any]) -> bool:
     """Return whether documentation says that a loss is one of next tokens, and not that these are shifted already."""
     text = inspect.getdoc(function) or ""
     return bool(re.search(r"\bnext[- ]token", text, re.I)) and not re.search(r"\b(already|pre-?)\W*shifted", text, re.I)
+
+
+def says_sum(function: Callable[..., Any]) -> bool:
+    """Return whether the name or the documentation of a function calls its result a sum, and not a mean as well."""
+    said = {*words_of(getattr(function, "__name__", "")), *words_of(inspect.getdoc(function) or "")}
+    return bool(said & _SUMS) and not said & _MEANS
 
 
 def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
@@ -153,7 +164,7 @@ def _hidden_in(said: Sequence[str]) -> bool | None:
     # Nothing stands after the 1 of a shape, (B, 1, L, S).
     of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text) if after.strip()}
     of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text) if after.strip()}
-    found = of_true or {None if one is None else not one for one in of_false}
+    found = of_true if of_true - {None} else {None if one is None else not one for one in of_false}
     return found.pop() if len(found) == 1 else None
 
 

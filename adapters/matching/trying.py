@@ -37,7 +37,7 @@ class Trials:
     def forms(self, form: Form, probe: Probe) -> Iterator[tuple[Form, np.ndarray]]:
         """Yield the form with each part of what the function returns that has the result's shape, and the result."""
         returned = self.returned(form, probe)
-        for pick, _ in self._picks(form, returned):
+        for pick, _ in self._picks(form, returned, probe):
             for one in (replace(form, pick=pick), replace(form, pick=replace(pick, axes=probe.expected.ndim))):
                 result = self.result(one, probe)
                 if result is not None and result.shape == probe.expected.shape:
@@ -45,7 +45,7 @@ class Trials:
                     break
                 self.failure = self.failure or f"its result has the shape {getattr(result, 'shape', '?')}"
 
-    def _picks(self, form: Form, returned: Any) -> Iterator[tuple[Pick, Any]]:
+    def _picks(self, form: Form, returned: Any, probe: Probe) -> Iterator[tuple[Pick, Any]]:
         if returned is None:
             return iter(())
         results = OPERATIONS[form.operation].results
@@ -54,7 +54,8 @@ class Trials:
         if isinstance(returned, list) and returned and all(type(one) in (int, float) for one in returned):
             # Numbers of Python, of which a form may make an array.
             return iter([(Pick(), returned)])
-        return picks(returned, self.framework.is_array, both=form.turns_both)
+        counted = probe.arguments["targets"].size if form.operation == "cross_entropy" else 0
+        return picks(returned, self.framework.is_array, both=form.turns_both, counted=counted)
 
     def result(self, form: Form, probe: Probe) -> np.ndarray | None:
         """Return the result of a call in a form, None where it fails or returns no array."""

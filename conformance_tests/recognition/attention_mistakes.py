@@ -14,7 +14,7 @@ from veriformer.conformance_tests.recognition.attention_aspects import (
     same_for_all_queries,
     scale_mistake,
 )
-from veriformer.conformance_tests.recognition.attention_words import only_seen_token
+from veriformer.conformance_tests.recognition.attention_words import only_seen_token, token_of_blind_queries
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.biases import bias_mistakes
 from veriformer.conformance_tests.recognition.core import Heads, Setting, masked_causally
@@ -122,6 +122,13 @@ def _of_core(
         sentence = f"each query sees the keys of token {token} alone, and those of all others are hidden from it"
         place = min(site.steps[0] + 1, site.steps[-1])
         yield Suspicion("mask", place, sentence, (suspected("mask_polarity_inverted"),))
+        return
+    token = token_of_blind_queries(flow, setting)
+    if token is not None:
+        sentence = (
+            f"the queries of token {token} see no key, and the keys of token {token} are hidden from no other query"
+        )
+        yield Suspicion("mask", min(site.steps[0] + 1, site.steps[-1]), sentence, ())
         return
     if setting.pattern == "masked" and setting.mask is not None and not same_for_all_queries(setting.mask):
         plain = replace(setting, mask=None)

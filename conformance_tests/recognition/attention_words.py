@@ -99,6 +99,23 @@ def only_seen_token(flow: Flow, setting: Setting) -> int | None:
     return None if parts is None or len(parts[0]) != 1 or len(parts[1]) < 2 else int(parts[0][0])
 
 
+def token_of_blind_queries(flow: Flow, setting: Setting) -> int | None:
+    """Return the token whose queries see no key where all others see all keys; None for another mask.
+
+    Such a mask of padding stands along the queries, where it belongs along the keys.
+    """
+    mask = setting.mask
+    if mask is None or mask.ndim < 2 or (mask != mask[..., :1]).any() or mask.all():
+        return None
+    by_query = mask.reshape(len(mask), -1, *mask.shape[-2:])[:, 0, :, 0]
+    for tokens in (flow.array(one) for one in flow.trace.inputs):
+        if tokens.dtype.kind == "i" and tokens.shape == by_query.shape:
+            blind = np.unique(tokens[~by_query])
+            if len(blind) == 1 and not (tokens[by_query] == blind[0]).any():
+                return int(blind[0])
+    return None
+
+
 def _tokens_by_visibility(flow: Flow, setting: Setting) -> tuple[Array, Array] | None:
     """Return the tokens whose keys are seen and those whose keys are hidden; None where some are both."""
     mask = setting.mask

@@ -33,6 +33,7 @@ from veriformer.conformance_tests.recognition.stated_blocks import (
     departures_of_parallel_blocks,
 )
 from veriformer.conformance_tests.recognition.stated_frequencies import departures_of_frequencies
+from veriformer.conformance_tests.recognition.stated_layers import departures_of_layer_kinds
 from veriformer.conformance_tests.recognition.stated_pooling import departures_of_pooling
 from veriformer.conformance_tests.recognition.stated_routing import departures_of_routing, departures_of_shares
 from veriformer.conformance_tests.recognition.stream_parts import (
@@ -117,6 +118,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_routing(model))
     found.extend(departures_of_parallel_blocks(model))
     found.extend(departures_of_norms_places(model))
+    found.extend(departures_of_layer_kinds(model))
     found.extend(departures_of_patches(model))
     found.extend(departures_of_pooling(model))
     found.extend(departures_of_ties(model))

@@ -81,7 +81,9 @@ def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Sp
     batch, count, length, width = heads.shape
     counts = {count, grouped(heads).count}
     source = columns_of(flow, one, batch, length)
-    if source is None or _cuts_vectors(flow, one, batch * length):
+    vectors = _vectors(flow, one)
+    if source is None or batch * length > vectors:
+        # Pieces of a vector would be positions.
         return
     on_the_way = flow.ancestors(end)
     ahead = flow.descendants(one.output)
@@ -91,17 +93,20 @@ def splits_of(flow: Flow, one: LinearMap, heads: Array, end: int) -> Iterator[Sp
         if array.dtype.kind != "f" or array.size % (batch * length * width):
             continue
         found = _split(source, array, (batch, length, width), value)
-        if found is not None and found.array.shape[1] in counts:
+        # Rows of several vectors, such as those of streams side by side, are positions of more than one kind.
+        if found is None or (found.columns is None and batch * length != vectors):
+            continue
+        if found.array.shape[1] in counts:
             yield found
 
 
-def _cuts_vectors(flow: Flow, one: LinearMap, rows: int) -> bool:
-    """Return whether there are more rows than a map gives vectors, so that pieces of a vector would be positions.
+def _vectors(flow: Flow, one: LinearMap) -> float:
+    """Return how many vectors a map gives.
 
-    A map from `rows` vectors of n numbers to vectors of m numbers has rows² · n · m numbers in its ends together.
+    A map of k vectors of n numbers to vectors of m numbers has k² · n · m numbers in its ends together.
     """
     ends = flow.array(one.input).size * flow.array(one.product).size
-    return rows**2 * flow.array(one.weight).size > ends
+    return float(np.sqrt(ends / flow.array(one.weight).size))
 
 
 def _split(source: Array, array: Array, sizes: tuple[int, int, int], value: int) -> Split | None:
@@ -116,12 +121,23 @@ def _split(source: Array, array: Array, sizes: tuple[int, int, int], value: int)
     moved = _moved(tables[0], array, sizes, value)
     if moved is not None:
         return moved
-    if (array.ndim < 4 and array.shape[-1] != width) or places(source, array) is None:
-        # One axis for heads and width together is a projection that was not split yet.
+    if array.size > source.size or (array.ndim < 4 and array.shape[-1] != width):
+        # Positions that stand there twice, for streams that share them, are not cut. One axis for heads and width
+        # together is a projection that was not split yet.
         return None
-    for order in _arrangements(np.arange(array.size).reshape(array.shape), sizes):
-        return Split(array.ravel()[order], None, value, order)
-    return None
+    origins, arrangements = places(source, array), _arrangements(np.arange(array.size).reshape(array.shape), sizes)
+    first = next(arrangements, None)
+    if origins is None or first is None or not _is_mixed(origins.ravel()[first] // source.shape[-1]):
+        return None
+    return Split(array.ravel()[first], None, value, first)
+
+
+def _is_mixed(rows: Array) -> bool:
+    """Return whether the heads (B, H, L, D) of one position are made of several rows.
+
+    Positions that are rows in another order, such as those of streams that were cut apart, mix nothing.
+    """
+    return bool((rows != rows[:, :1, :, :1]).any())
 
 
 def _moved(table: Array, array: Array, sizes: tuple[int, int, int], value: int) -> Split | None:
@@ -231,9 +247,10 @@ class Merge:
 
 
 def merge_of(output: Array, merged: Array) -> Merge | None:
-    """Return how (B, H, L, Dv) was put side by side; None where `merged` holds other numbers."""
+    """Return how (B, H, L, Dv) was put side by side; None where `merged` holds others, or in other vectors."""
     batch, heads, length, width = output.shape
-    if merged.size != output.size:
+    if merged.size != output.size or batch * length not in np.cumprod(merged.shape):
+        # Vectors of another width are not the heads of one position: a part of the heads is an axis of another kind.
         return None
     plain = output.swapaxes(1, 2)
     if any(np.array_equal(array.ravel(), merged.ravel()) for array in (plain, plain.swapaxes(0, 1))):

@@ -15,6 +15,7 @@ from veriformer.conformance_tests.recognition.padding_tokens import padding_toke
 from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.remarks import remarks_on
 from veriformer.conformance_tests.recognition.stated_frequencies import agreements_of_frequencies
+from veriformer.conformance_tests.recognition.stated_layers import agreeing_layer_kinds
 from veriformer.conformance_tests.recognition.witness import agreements
 
 
@@ -55,7 +56,12 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         bound_parts(model),
         found.differences,
         modules_of(model, computing - understood),
-        (*agreements(model), *agreements_of_final_logits(model), *agreements_of_frequencies(model)),
+        (
+            *agreements(model),
+            *agreeing_layer_kinds(model),
+            *agreements_of_final_logits(model),
+            *agreements_of_frequencies(model),
+        ),
         padding_token(model),
         remarks_on(model),
     )

@@ -7,18 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from veriformer.adapters.capture.trace import Step
+from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import DOUBLE
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.core import Heads, Setting, biases, masked_causally, seeing, visible_in
 from veriformer.conformance_tests.recognition.elementwise import factor_of
 from veriformer.conformance_tests.recognition.flow import Flow
 
+_QUARTER = 4
+
 
 def starting_points(flow: Flow, reading: AttentionReading, others: Sequence[Setting]) -> list[Setting]:
     """Return the settings of other attentions, the usual ones, then those with a cap or a bias that the trace shows."""
     usual = [*others, Setting(is_causal=True), Setting(), masked_causally(reading.heads)]
     seen = list(_seen(reading))
-    return [*usual, *seen, *_with_parts(flow, reading, seen or usual[-3:])]
+    # What a cap leaves of hidden logits is seen, so that each key may have a weight.
+    return [*usual, *seen, *_with_parts(flow, reading, [*seen, Setting(is_causal=True)] if seen else usual[-3:])]
 
 
 def _seen(reading: AttentionReading) -> Iterator[Setting]:
@@ -62,7 +67,32 @@ def _caps(flow: Flow, reading: AttentionReading) -> Iterator[tuple[float | None,
         if "tanh" not in step.operation.lower() or len(step.operands) != 1:
             continue
         # The factor from the products of bare queries and keys to what the tangent is taken of.
-        factor = (factor_of(products, flow.array(step.operands[0]), DOUBLE) or 1.0) * before
+        argument = flow.array(step.operands[0])
+        factor = (factor_of(products, argument, DOUBLE) or 1.0) * before
         for cap in (scale / factor, 1.0 / factor):
             if math.isfinite(cap) and cap > 0:
                 yield usual, float(f"{cap:.9g}")
+        yield from _by_what_follows(flow, step, products, before)
+
+
+def _by_what_follows(flow: Flow, step: Step, products: Array, before: float) -> Iterator[tuple[float, float]]:
+    """Yield scale and cap by the factor behind a tangent, which is the cap; a mask in front may hide some logits."""
+    argument, (result,) = flow.array(step.operands[0]), step.results[:1]
+    factor = _commonest_ratio(products, argument)
+    for user in flow.users(result) if factor is not None else ():
+        for value in flow.steps[user].results:
+            cap = factor_of(flow.array(result), flow.array(value), DOUBLE)
+            if cap is not None and math.isfinite(cap) and cap > 0 and factor is not None:
+                yield float(f"{cap * factor * before:.9g}"), float(f"{cap:.9g}")
+
+
+def _commonest_ratio(one: Array, other: Array) -> float | None:
+    """Return the factor from one array to another in which at least a quarter of the entries agree; else None."""
+    if one.size != other.size:
+        return None
+    first, second = one.ravel(), other.ravel()
+    with np.errstate(all="ignore"):
+        ratios = (second / first)[np.isfinite(second) & (first != 0.0)]
+    middle = float(np.median(ratios)) if ratios.size else 0.0
+    agreeing = np.abs(ratios - middle) <= 1e-9 * abs(middle)
+    return middle if middle and _QUARTER * np.count_nonzero(agreeing) >= one.size else None

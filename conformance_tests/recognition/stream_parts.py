@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from veriformer.adapters.capture.trace import Kind
+from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.conditions import conditions_of, words_of_norm, words_of_vector
 from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Sum, Unknown
@@ -41,8 +41,8 @@ def place_aspects(flow: Flow, place: Place, kind: str) -> Iterator[Aspect]:
         # Where nothing is normalised before, what is read is the stream.
         residual = residual.replace("what it reads", "stream", 1)
     yield from _standing(flow, place, kind, start)
-    if is_unread_end(flow, place):
-        # What the sum would be read by is not there to tell it.
+    if is_unread_end(flow, place) or (residual == "none" and _is_inside_a_branch(flow, place)):
+        # What the sum would be read by is not there to tell it, or it comes behind a further matrix.
         residual = "stream"
     of_residual = {"none": "nothing is added to its output", "stream": "its output is added to the stream"}
     place_of_sum = flow.maker(place.result.value) if place.result is not None else None
@@ -200,7 +200,7 @@ def place_mistakes(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     if not _reaches_the_end(flow, place):
         sentence = "the sublayer's output is computed and not used"
         yield Suspicion("residual", at, sentence, (suspected("sublayer_output_discarded"),))
-    elif place.residual == "none" and _may_stand_in_a_stream(place) and not _is_last_without_use(place, every):
+    elif place.residual == "none" and _may_lack_a_residual(flow, place, every):
         sentence = "what the sublayer reads is not added to its output"
         yield Suspicion("residual", at, sentence, (suspected("residual_missing"),))
     elif place.before is not None and place.after is not None and _is_mostly_post_norm(place, every):
@@ -283,9 +283,41 @@ def _is_added(flow: Flow, value: int) -> bool:
     return not sums.isdisjoint(set(flow.descendants(value, stop=sums.__contains__)) - {value})
 
 
-def _may_stand_in_a_stream(place: Place) -> bool:
-    """Return whether a sublayer's output is no hidden layer of a deeper network, as that of a router may be."""
-    return "Activated" not in place.on_the_way
+def _may_lack_a_residual(flow: Flow, place: Place, every: tuple[Place, ...]) -> bool:
+    """Return whether a sublayer stands in a stream, so that what it reads should be added to its output.
+
+    The hidden layer of a deeper network, as that of a router may be, does not; nor does one in a model without streams.
+    """
+    in_a_stream = "Activated" not in place.on_the_way and not _is_inside_a_branch(flow, place)
+    return in_a_stream and not _is_last_without_use(place, every)
+
+
+def _is_inside_a_branch(flow: Flow, place: Place) -> bool:
+    """Return whether a sublayer's output is added, through a further matrix, to what was there before the sublayer.
+
+    A block that two matrices join to the stream, as in Zamba (Glorioso et al. 2024), section 2, has none of its own.
+    """
+    output = place.sublayer.exit.output
+    after, before = flow.descendants(output), flow.ancestors(place.input.value)
+    products = {step.results[0] for step in flow.steps if "contracted" in step.attributes and _is_by_matrix(flow, step)}
+    direct = flow.descendants(output, stop=products.__contains__).keys() - products
+    for step in flow.steps:
+        joined = [one for one in step.operands if one in after and one not in direct]
+        if step.kind != Kind.ADDITION or len(joined) != 1:
+            continue
+        streams = [one for one in step.operands if one not in after and one in before and flow.depends_on_input(one)]
+        if any(_are_alike(flow, one, joined[0]) and _are_alike(flow, one, output) for one in streams):
+            return True
+    return False
+
+
+def _are_alike(flow: Flow, one: int, other: int) -> bool:
+    """Return whether two values hold as many vectors of one width, the positions joined to the samples or not."""
+    return flow.array(one).size == flow.array(other).size and flow.shape(one)[-1:] == flow.shape(other)[-1:]
+
+
+def _is_by_matrix(flow: Flow, step: Step) -> bool:
+    return any(not flow.depends_on_input(one) for one in step.operands)
 
 
 def _follows_a_pre_norm(place: Place, every: tuple[Place, ...]) -> bool:

@@ -214,7 +214,7 @@ _STATED = (
         "",
     ),
     Stated(
-        re.compile(r"^(sliding_window|sliding_window_size|attention_window|local_window|local_window_size)$"),
+        re.compile(r"^((sliding|attention|attn|local|swa)_)?window(_size|_length|_len)?$"),
         "self_attention",
         "mask",
         _windows,

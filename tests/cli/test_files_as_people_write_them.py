@@ -143,3 +143,48 @@ def test_functions_beside_classes_are_named(tmp_path, run):
     assert (status, "mine.py:Network holds" in out) == (0, True)
     assert "not judged: penalty_of_loads" in said(out)
     assert "not judged: main" not in said(out) and "not judged: shifted" not in said(out)
+
+
+BESIDE = """
+import torch
+
+
+class Cache:
+    def __init__(self):
+        self.rows = []
+
+    def append(self, row):
+        self.rows.append(row)
+
+
+class SelfAttention(torch.nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.heads = n_heads
+        self.qkv, self.out = torch.nn.Linear(d_model, 3 * d_model), torch.nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        B, L, E = x.shape
+        q, k, v = (one.view(B, L, self.heads, -1).transpose(1, 2) for one in self.qkv(x).chunk(3, -1))
+        return self.out(scaled(q, k, v).transpose(1, 2).reshape(B, L, E))
+
+
+def scaled(*heads):
+    return torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+
+
+def keep_largest(logits, k):
+    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], float("-inf"))
+
+
+def sample(logits, k):
+    return torch.multinomial(keep_largest(logits, k).softmax(-1), 1)
+"""
+
+
+def test_what_is_beside_a_class_is_named_with_what_it_calls(tmp_path, run):
+    (tmp_path / "mine.py").write_text(BESIDE)
+    status, out, _ = run("check", str(tmp_path / "mine.py"))
+    assert status == 0 and "SelfAttention holds" in said(out)
+    # The class is judged with the function that it calls.
+    assert "not judged: sample, Cache, keep_largest (no operation fits" in said(out)

@@ -47,6 +47,7 @@ def slugs(recognition: Recognition) -> set[str]:
         ("gated_heads", "without_projection", "out_proj_missing"),
         ("late_bias", "PositionsAgain", "pe_added_every_block"),
         ("deep_router", "nothing_added", "residual_missing"),
+        ("joined_block", "nothing_added", "residual_missing"),
     ),
 )
 def test_what_is_meant_is_told_from_the_mistake(designs: ModuleType, right: str, wrong: str, slug: str) -> None:
@@ -105,6 +106,10 @@ def test_numbers_may_be_drawn_to_choose_what_is_seen(designs: ModuleType) -> Non
     patches = torch.randn(2, 9, 12)
     assert found(designs.SomePatches(), patches).departures == ()
     assert slugs(found(designs.SomePatches(dropped=True), patches)) == {"dropout_active_in_eval"}
+
+
+def test_streams_that_share_their_first_keys_mix_no_positions(designs: ModuleType) -> None:
+    assert found(designs.Predicting(), torch.randint(0, 90, (5, 11))).departures == ()
 
 
 def test_what_needs_a_longer_input_is_not_missed(designs: ModuleType) -> None:

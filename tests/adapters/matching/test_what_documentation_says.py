@@ -47,7 +47,14 @@ def _of_zeros(query: object, mask: object) -> None:
     """Attend; mask: 0 for padding, 1 for tokens that are real."""
 
 
-@pytest.mark.parametrize(("function", "parameter"), ((_either, "attn_mask"), (_likewise, "mask"), (_of_zeros, "mask")))
+def _of_both_values(query: object, mask: object) -> None:
+    """Attend; mask (B, L) with 1 for tokens and 0 for padding."""
+
+
+@pytest.mark.parametrize(
+    ("function", "parameter"),
+    ((_either, "attn_mask"), (_likewise, "mask"), (_of_zeros, "mask"), (_of_both_values, "mask")),
+)
 def test_a_mask_that_shows_is_read_in_other_words(function: Callable[..., None], parameter: str) -> None:
     assert says_hidden(function, parameter) is False
 

@@ -77,6 +77,12 @@ def _not_shifted(computed_in: str, *, one_hot: bool) -> Callable[[Normaliser, Ar
     return apply
 
 
+def _of_probabilities(exact: Normaliser, logits: Array, share: float, dtype: str) -> Array:
+    """Return what the logits are subtracted from where the loss is −ln p of probabilities p that a dtype holds."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(logits - np.log(in_range(np.exp(logits - exact(logits)), dtype)))
+
+
 NUMBERS = Decision(
     "numbers",
     "Do the exponentials stay in range?",
@@ -90,6 +96,12 @@ NUMBERS = Decision(
             )
             for dtype in ("", "float32")
             for one_hot in (False, True)
+        ),
+        mistake(
+            "",
+            _of_probabilities,
+            "logarithm_of_probability",
+            "the logarithm is taken of the softmax, which is 0 for logits far below the largest: the loss is infinite",
         ),
     ),
 )

@@ -142,6 +142,13 @@ LOGARITHM = Decision(
         ),
         mistake(
             "",
+            lambda n, exact, far: np.log(n / exact) / np.log(far / (2 * exact)),
+            name="logarithm_to_all_buckets",
+            meaning="the divisor is the logarithm of the furthest distance over all buckets of one direction, not over "
+            "the exact ones",
+        ),
+        mistake(
+            "",
             lambda n, exact, far: (n - exact) / (far - exact),
             name="linear_far_buckets",
             meaning="far buckets are all equally wide",

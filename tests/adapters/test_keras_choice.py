@@ -1,0 +1,49 @@
+"""Keras computes with a framework that is installed, where nothing says which."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from veriformer.adapters import keras_choice
+
+
+@pytest.fixture(autouse=True)
+def _undecided(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    monkeypatch.setattr(keras_choice, "find_spec", lambda name: object() if name in names else None)
+
+
+@pytest.mark.parametrize(
+    ("installed", "chosen"),
+    (
+        (("keras", "torch", "jax"), "torch"),
+        (("keras", "jax"), "jax"),
+        (("keras", "tensorflow", "torch"), None),
+        (("torch",), None),
+        (("keras",), None),
+    ),
+)
+def test_a_framework_is_chosen_where_tensorflow_is_missing(
+    monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...], chosen: str | None
+) -> None:
+    _installed(monkeypatch, *installed)
+    keras_choice.choose()
+    assert keras_choice.os.environ.get("KERAS_BACKEND") == chosen
+
+
+def test_what_the_user_says_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    _installed(monkeypatch, "keras", "torch")
+    (tmp_path / "keras.json").write_text('{"backend": "jax"}', encoding="utf-8")
+    keras_choice.choose()
+    assert "KERAS_BACKEND" not in keras_choice.os.environ
+    (tmp_path / "keras.json").write_text('{"backend": "tensorflow"}', encoding="utf-8")
+    monkeypatch.setenv("KERAS_BACKEND", "numpy")
+    keras_choice.choose()
+    assert keras_choice.os.environ["KERAS_BACKEND"] == "numpy"

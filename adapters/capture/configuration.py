@@ -20,6 +20,7 @@ _OF_ONE_MEANING = frozenset(
     """
     norm_topk_prob normalize_topk_prob norm_topk normalize_topk renormalize
     attn_logit_softcapping attn_softcap attention_softcap sliding_window rope_theta partial_rotary_factor rotary_pct
+    scaling softmax_scale attn_scale
     """.split()  # noqa: SIM905
 )
 # Below any other name, something with so many numbers and words and with nothing else is a configuration.

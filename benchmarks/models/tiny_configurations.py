@@ -233,7 +233,7 @@ def rules(sizes: Sizes) -> tuple[tuple[str, int], ...]:
         (r"heads?$", sizes.heads),
         (r"rope_head_dim$|^rotary_dim$", sizes.rotated),
         (r"head_dim$|^d_kv$|head_size$|kv_channels$", sizes.head),
-        (r"lora_rank$|low_rank", 16),
+        (r"_rank$|low_rank", 16),
         (r"intermediate|ffn|^d_ff|_inner|mlp_(dim|size)|inner_dim|feed_?forward_(dim|size)", sizes.intermediate),
         (r"positions?$|position_embeddings$|n_ctx$|max_seq|seq_len|max_\w*length$", 128),
         (r"image_size$|img_size$|^input_size$", sizes.image),

@@ -28,7 +28,7 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_nam
 from veriformer.conformance_tests.recognition.weights import weights_mistakes
 
 # A configuration that has such a name means it: Granite's attention_multiplier, Gemma's query_pre_attn_scalar.
-_NAMES_OF_SCALES = re.compile(r"attn_scal|attention_(multiplier|scal)|softmax_scale|qk_scale")
+_NAMES_OF_SCALES = re.compile(r"^scaling$|attn_scal|attention_(multiplier|scal)|softmax_scale|qk_scale")
 # The step of the specification that a decision of the attention's family belongs to.
 _STEPS: tuple[tuple[str, StepName], ...] = (
     ("scale", "logits"),

@@ -65,7 +65,10 @@ def read_attention(flow: Flow, sublayer: AttentionSublayer, others: Sequence[Set
     setting = None
     if is_whole and _groups_fit(query, key, value):
         setting = next((one for one in settings_of(flow, site, heads, others) if fits(heads, one)), None)
-    return AttentionReading(sublayer, query, key, value, heads, setting, _merge(flow, sublayer, output), site.weights)
+    # Heads that stand beside others in one axis have weights of their own among those of all.
+    own = site.weights is not None and site.weights.shape[:2] == query.heads.shape[:2]
+    weights = site.weights if own else None
+    return AttentionReading(sublayer, query, key, value, heads, setting, _merge(flow, sublayer, output), weights)
 
 
 def _cut_by_columns(operand: Operand) -> bool:

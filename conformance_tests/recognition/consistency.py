@@ -11,6 +11,7 @@ from veriformer.conformance_tests.recognition.attention_aspects import same_for_
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.embeddings import positions_of
+from veriformer.conformance_tests.recognition.expressions import Embedded
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
@@ -129,6 +130,12 @@ def _is_mean(model: ModelReading, pooled: int, keep: Array | None) -> bool:
     return False
 
 
+def _counts_positions(model: ModelReading, one: Embedded) -> bool:
+    """Return whether the rows of a table are those of positions, counted from behind the padding as RoBERTa does."""
+    rows = model.flow.array(one.lookup.rows)
+    return rows.ndim > 1 and rows.shape[-1] > 1 and bool((np.diff(rows, axis=-1) == 1).all(axis=-1).any())
+
+
 def _of_positions(model: ModelReading) -> Iterator[Departure]:
     """Yield a stream of tokens without positions beside another one of the same model that has them."""
     known = {}
@@ -139,6 +146,8 @@ def _of_positions(model: ModelReading) -> Iterator[Departure]:
     for stack, (embedding, positions) in known.items():
         tokens = [one for one in embedding.tokens if not model.flow.is_fixed(one.lookup.rows)]
         if positions is not None or not with_table or not tokens or _has_relative(model, stack):
+            continue
+        if any(_counts_positions(model, one) for one in tokens):
             continue
         sentence = "no positions are added to these tokens, though they are to those of the other stream"
         place = model.flow.maker(embedding.value) or tokens[0].lookup.step

@@ -322,6 +322,9 @@ def _scale_and_cap(
 
     `factors` are the numbers that the model multiplies its logits by.
     """
+    if any(one not in (1, size) for one, size in zip(visible.shape, products.shape, strict=False)):
+        # What was taken for the weights is not of as many heads.
+        return
     columns = np.broadcast_to(np.arange(products.shape[-1]), products.shape)
     first = np.where(visible, columns, products.shape[-1]).min(axis=-1, keepdims=True)
     usable = visible & (columns != first) & (first < products.shape[-1])

@@ -138,8 +138,8 @@ def found_in(model: ModelReading) -> Found:
 def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
     if not one.is_expert:
         found = place_mistakes(model.flow, one.place, model.streams.places)
-        is_longer = _is_in_a_longer_network(model, one)
-        yield from (item for item in found if not (is_longer and item.step == "residual"))
+        is_outside = _is_in_a_longer_network(model, one) or model.is_outside_of_layers(one)
+        yield from (item for item in found if not (is_outside and item.step == "residual"))
         yield from mistakes_of_positions(model.flow, one.place)
     if one.attention is not None:
         yield from argument_mistakes(model.flow, one.attention)
@@ -151,7 +151,8 @@ def _suspicions(model: ModelReading, one: Layered) -> Iterator[Suspicion]:
             d_model=model.sublayers.width,
         )
         yield from window_mistakes(model.flow, one.place, one.attention, model.batch)
-    if one.network is not None:
+    # Two maps in a row at the end of a tower are two heads.
+    if one.network is not None and not (one.network.activation == "" and model.is_outside_of_layers(one)):
         yield from network_mistakes(model.flow, one.network)
 
 

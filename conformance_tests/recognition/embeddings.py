@@ -242,12 +242,16 @@ def _of_patches(flow: Flow, embedding: Embedding, width: int) -> Iterator[Suspic
             continue
         # (B, C, H, W) in PyTorch, (B, H, W, C) in JAX and Keras.
         count = int(np.prod(shape[1:])) // width
-        for value in flow.descendants(one.output):
-            array = flow.array(value)
-            if value not in behind or array.shape != (shape[0], count, width):
-                continue
-            found = places(flow.array(one.output), array)
-            if found is not None and np.ptp(found % count if shape[1] == width else found // width, axis=-1).any():
+        moved = [value for value in flow.descendants(one.output) if value in behind]
+        moved = [value for value in moved if flow.shape(value) == (shape[0], count, width)]
+        found = [
+            (value, order)
+            for value in moved
+            if (order := places(flow.array(one.output), flow.array(value))) is not None
+        ]
+        # The last of them is what comes into the stream: before, there may be as many patches as channels.
+        for value, order in found[-1:]:
+            if np.ptp(order % count if shape[1] == width else order // width, axis=-1).any():
                 place = flow.maker(value) or one.step
                 path = one.names[0].rpartition(".")[0].rpartition(".")[0] if one.names else ""
                 sentence = "the channels of several patches are mixed in each vector: axes are not exchanged"

@@ -107,6 +107,10 @@ def _is_normed_elsewhere(model: ModelReading, value: int) -> bool:
     """
     if len({(one.stack, one.layer) for one in model.readings}) < _STACK:
         return False
+    beginnings = (leaf for leaf in leaves(model.at_root(model.reader.read(value))) if isinstance(leaf, Output))
+    if any(patch_words(model.flow, one.map) for one in beginnings):
+        # What looks at images for another model, as CLIP does, hands on the stream as it is.
+        return False
     ends = [one for one in model.ends[:1] if one.input == value]
     rows = {model.flow.shape(one.table)[0] for one in model.maps.lookups}
     return not ends or any(model.flow.shape(one.output)[-1] in rows for one in ends)
@@ -236,6 +240,7 @@ def _cut_into(model: ModelReading, image: int) -> str:
 def _unused_norm(model: ModelReading) -> str:
     """Return the module of the vectors of the stream's width that nothing uses, in no layer."""
     names = [name for name in model.unused() if model.is_vector(name) and layer_in(name.rpartition(".")[0]) is None]
+    names = [name for name in names if not model.acts_on_a_part(name)]
     return names[0].rpartition(".")[0] if names else ""
 
 

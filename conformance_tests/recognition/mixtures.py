@@ -255,6 +255,8 @@ def _sums(flow: Flow, members: Sequence[Layered], size: int) -> Iterator[int]:
 def _solved(summed: Array, outputs: Array, present: Array) -> Array | None:
     """Return the weights (N, members) with which rows are sums of the outputs for them; None where they are none."""
     weights = np.zeros((len(summed), len(outputs)))
+    if not (np.isfinite(summed).all() and np.isfinite(outputs).all()):
+        return None
     for token, row in enumerate(summed):
         own = np.flatnonzero(present[:, token])
         if own.size == 0 or own.size > row.size:

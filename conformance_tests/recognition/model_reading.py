@@ -23,7 +23,7 @@ from veriformer.conformance_tests.recognition.mixtures import Mixture, mixtures_
 from veriformer.conformance_tests.recognition.networks import (
     read_network,
 )
-from veriformer.conformance_tests.recognition.paths import path_of_maps
+from veriformer.conformance_tests.recognition.paths import layer_in, path_of_maps
 from veriformer.conformance_tests.recognition.products_by_head import with_whole_products
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.relative_positions import is_of_query
@@ -345,6 +345,19 @@ class ModelReading:
     def is_vector(self, name: str) -> bool:
         """Return whether a parameter has one axis."""
         return self.flow.array(self.trace.parameters[name]).ndim == 1
+
+    def acts_on_a_part(self, name: str) -> bool:
+        """Return whether a vector acts on fewer vectors than the last sublayer gives, as in a pooler."""
+        whole = max((self.flow.array(one.place.sublayer.exit.output).size for one in self.readings), default=0)
+        users = self.flow.users(self.trace.parameters[name])
+        made = [self.flow.array(one).size for user in users for one in self.flow.steps[user].results]
+        return self.is_vector(name) and bool(made) and max(made) < whole
+
+    def is_outside_of_layers(self, one: Layered) -> bool:
+        """Return whether a network stands in no numbered layer, where all attentions do: it merges, or is a head."""
+        if one.network is None or layer_in(one.path) is not None or one.place.residual != "none":
+            return False
+        return all(layer_in(other.path) is not None for other in self.readings if other.attention is not None)
 
     def length(self) -> int:
         """Return the number of queries of the first attention, 1 without any."""

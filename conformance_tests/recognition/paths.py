@@ -74,6 +74,12 @@ _NAMED: tuple[tuple[frozenset[str], StepName], ...] = (
 )
 
 
+def is_of_positions(name: str) -> bool:
+    """Return whether a table is called as one of positions is: "wpe.weight", "pos_embed", "positional.table"."""
+    pieces = (re.split(r"[_\d]+|(?<=[a-z])(?=[A-Z])", piece) for piece in name.split("."))
+    return any(piece.lower().startswith("pos") or piece.lower() in ("wpe", "pe") for one in pieces for piece in one)
+
+
 def step_by_name(name: str) -> StepName | None:
     """Return the step that a parameter is called after; None where its name says nothing. Names only propose."""
     for piece in reversed(name.split(".")):

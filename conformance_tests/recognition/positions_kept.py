@@ -59,7 +59,7 @@ def moved_in(flow: Flow, place: Place) -> Moved | None:
     if read is None or given is None or kept is None or not len(read) == len(given) == len(kept):
         return None
     inside = [(one.output, place.sublayer.exit.input) for one in _inner(place)]
-    hidden = [rows for way in inside if (rows := _rows(flow, *way)) is not None]
+    hidden = [rows for way in inside if (rows := _rows(flow, *way)) is not None and rows.max(initial=0) < len(read)]
     whole = all(np.array_equal(read[rows][given], kept) for rows in hidden or (np.arange(len(read)),))
     if whole:
         return None

@@ -86,11 +86,15 @@ def _both_backwards(reading: AttentionReading) -> bool:
     return all(one is not None and one.direction < 0 for one in rotations)
 
 
+# One position alone is position 0.
+_SEVERAL = 2
+
+
 def _idle_rotations(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     """Yield that tables act on queries and keys and change nothing: all positions are turned as position 0."""
     site = reading.sublayer.sites[0]
     for operand, end in ((reading.query, site.query_value), (reading.key, site.key_value)):
-        if not operand.understood or operand.order or operand.split is None:
+        if not operand.understood or operand.order or operand.split is None or operand.heads.shape[2] < _SEVERAL:
             continue
         first = (reading.sublayer.query if operand is reading.query else reading.sublayer.key)[0].output
         for index in flow.between(first, end):

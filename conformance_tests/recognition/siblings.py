@@ -108,13 +108,14 @@ def _families(model: ModelReading) -> Iterator[tuple[str, list[tuple[Layered, Si
     What has other sizes than a feed-forward network is another thing, such as a mixer that was not recognised. Of two
     networks in each layer, as a Conformer has, the first ones are alike, and the second ones.
     """
-    groups: dict[tuple[int, str, object, bool, int], list[Layered]] = {}
+    groups: dict[tuple[int, str, object, bool, bool, int], list[Layered]] = {}
     seen: Counter[object] = Counter()
     for one in (one for one in model.readings if one.is_judged):
         sizes, layer = _sizes(model, one), layer_in(one.path)
         turn = 0 if one.is_expert or layer is None else seen[one.kind, sizes, layer]
         seen[one.kind, sizes, layer] += not one.is_expert
-        groups.setdefault((one.stack, one.kind, sizes, one.is_expert, turn), []).append(one)
+        key = (one.stack, one.kind, sizes, one.is_expert, model.is_outside_of_layers(one), turn)
+        groups.setdefault(key, []).append(one)
     for (_, kind, *_), members in groups.items():
         yield kind, [(one, _sibling(model, one)) for one in members]
 

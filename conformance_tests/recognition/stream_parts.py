@@ -178,6 +178,9 @@ def norm_mistakes(flow: Flow, norm: Norm, step: StepName) -> Iterator[Suspicion]
         # What is called a batch norm has the statistics of the samples.
         return
     name = norm.mistake.name
+    if name == "norm_eps_value_mismatch":
+        # Which eps it is, is a choice.
+        return
     sentence = norm.mistake.sentence or f"the norm is explained by {norm.mistake.decision} = {norm.mistake.option}"
     yield Suspicion(step, at, sentence, (suspected(name, sentence=sentence),), path)
 

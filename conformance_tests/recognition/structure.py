@@ -67,7 +67,8 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
     Keys that are made of earlier layers of the same stream, as some decoders share them, are no memory. A stream that
     begins with learned queries, as those of DETR, or with patches of an image, is decoded at once, and nothing is later
     in it; so is one that a time step conditions. Layers that run on a memory and without one, as those of
-    Transformer-XL on segment after segment, are neither an encoder nor a decoder.
+    Transformer-XL on segment after segment, are neither an encoder nor a decoder; nor is a stream whose own layers no
+    causal decoder attends to, or which goes on in another one.
     """
     of_decoders = {one.path for one in readings if one.stack in decoders}
     both = {one.path for one in readings if one.stack not in decoders} & of_decoders
@@ -78,15 +79,50 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
         place = min(one.attention.sublayer.sites[0].steps[0] + 1, one.attention.sublayer.sites[0].steps[-1])
         sees_all = not setting.is_causal and setting.window is None
         sees_all = sees_all and (_hides_only_keys(setting.mask) or _shows_later_keys(setting.mask))
-        if one.kind == "self_attention" and one.stack in decoders and sees_all and _begins_with_inputs(reader, one):
+        decodes = one.stack in decoders and not _goes_on(reader.flow, one, readings)
+        if one.kind == "self_attention" and decodes and sees_all and _begins_with_inputs(reader, one):
             sentence = "the decoder's queries see later positions"
             yield one, Suspicion("mask", place, sentence, (suspected("decoder_not_causal"),))
-        elif one.kind == "self_attention" and one.stack not in decoders and setting.is_causal:
+        elif one.kind == "self_attention" and setting.is_causal and _is_translated(reader, one, readings):
             sentence = "the encoder's queries do not see later positions"
             yield one, Suspicion("mask", place, sentence, (suspected("encoder_made_causal"),))
         elif one.kind == "cross_attention" and setting.is_causal and not _is_of_own_stream(reader, one):
             sentence = "causality hides keys of the memory"
             yield one, Suspicion("mask", place, sentence, (suspected("cross_attn_causal"),))
+
+
+def _goes_on(flow: Flow, one: Layered, readings: Sequence[Layered]) -> bool:
+    """Return whether another stream is made of that of a sublayer, as a language model's of what looks at an image."""
+    behind = flow.descendants(one.place.sublayer.exit.output)
+    return any(other.stack != one.stack and other.place.sublayer.entry.input in behind for other in readings)
+
+
+def _is_translated(reader: Reader, one: Layered, readings: Sequence[Layered]) -> bool:
+    """Return whether a decoder of tokens attends to all of the stream of a sublayer, which is then its encoder's.
+
+    Where each query sees other parts of a memory, as of the patches of bytes before it, the memory is causal as well.
+    """
+    attending = [each for each in readings if each.kind == "cross_attention" and _attends_to(reader.flow, each, one)]
+    stacks = {each.stack for each in attending}
+    decoding = [each for each in readings if each.stack in stacks and each.kind == "self_attention"]
+    masks = [each.attention.setting.mask for each in attending if each.attention and each.attention.setting]
+    return (
+        bool(decoding)
+        and one.stack not in stacks
+        and all(_is_causal(each) or _begins_with_inputs(reader, each) for each in decoding)
+        and all(map(_hides_only_keys, masks))
+    )
+
+
+def _is_causal(one: Layered) -> bool:
+    setting = one.attention.setting if one.attention is not None else None
+    return setting is not None and setting.is_causal
+
+
+def _attends_to(flow: Flow, attending: Layered, one: Layered) -> bool:
+    sublayer = attending.place.sublayer
+    made = flow.descendants(one.place.sublayer.exit.output)
+    return isinstance(sublayer, AttentionSublayer) and sublayer.reading(sublayer.key[0]).input in made
 
 
 def _of_mixed_causality(readings: Sequence[Layered]) -> Found:

@@ -132,6 +132,8 @@ def _mixing(before: Array, after: Array) -> Iterator[Array]:
         before, after = before[..., :width], after[..., :width]
     if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES or before.shape[-1] % 2:
         return
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        return
     half = before.shape[-1] // 2
     for first, second in ((slice(0, half), slice(half, None)), (slice(0, None, 2), slice(1, None, 2))):
         given = np.stack([before[..., first], before[..., second]], axis=-1)
@@ -152,7 +154,7 @@ def partners(before: Array, after: Array) -> tuple[int, ...] | None:
     """
     if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES:
         return None
-    if before.shape[2] < 2:
+    if before.shape[2] < 2 or not (np.isfinite(before).all() and np.isfinite(after).all()):
         # The first position is not turned, so that it tells nothing.
         return None
     width = changed_width(before, after)

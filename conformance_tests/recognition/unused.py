@@ -12,7 +12,7 @@ from veriformer.conformance_tests.recognition.findings import Departure, StepNam
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.paths import layer_in, step_by_name, without_lists
+from veriformer.conformance_tests.recognition.paths import is_of_positions, layer_in, step_by_name, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import is_unread_end, norms_of
 from veriformer.conformance_tests.recognition.sublayers import (
     FeedForwardSublayer,
@@ -75,7 +75,8 @@ def _is_of_segments(model: ModelReading, name: str) -> bool:
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
-    if _is_of_segments(model, name):
+    if _is_of_segments(model, name) or (layer_in(name) is None and model.acts_on_a_part(name)):
+        # What is pooled serves heads of other classes.
         return False
     if _has_no_numbers(model, name) or (not _was_called(model, name) and not _is_missed(model, name, used)):
         return False
@@ -122,8 +123,9 @@ def _is_missed(model: ModelReading, name: str, used: Sequence[str]) -> bool:
     """
     module = name.rpartition(".")[0]
     if "Embedding" in model.trace.modules[module]:
-        # None of the parts of a tower for images or sound is missed that nothing was handed to.
-        return _runs(model, without_lists(model.flow, module.rpartition(".")[0]))
+        # None of the parts of a tower for images or sound is missed that nothing was handed to, and a table of classes
+        # may be for training alone.
+        return is_of_positions(name) and _runs(model, without_lists(model.flow, module.rpartition(".")[0]))
     element = _element(module)
     alike = [one for one in used if _pattern(one) == _pattern(name)]
     if alike:
@@ -216,7 +218,7 @@ def _is_of_the_stream(model: ModelReading, name: str) -> bool:
     """Return whether a parameter is a gain, a shift, or a table with a row for each position or token."""
     array = model.flow.array(model.trace.parameters[name])
     width = model.sublayers.width
-    if array.ndim == 1:
+    if array.ndim <= 1:
         return array.size > 1
     return bool(width) and array.shape[-1] == width and array.size > width and "mask" not in name
 

@@ -298,6 +298,8 @@ def _contradicting(
     model: ModelReading, stated: Stated, readings: Sequence[Layered], found: Sequence[float | str]
 ) -> Iterator[tuple[Layered, float | str]]:
     """Yield the sublayers that do what stands nowhere in a configuration, each with what it does."""
+    paths = [one.path for one in model.readings]
+    readings = [one for one in readings if any(_speaks_of(name, one.path, paths) for name in _named(model, stated))]
     if len(set(found)) == 1:
         if not _stands_in(model, stated, found[0]):
             yield from ((one, found[0]) for one in readings)
@@ -340,7 +342,8 @@ def departures_of_patches(model: ModelReading) -> Iterator[Departure]:
     for one in model.first_maps if stated else ():
         found = re.match(r"patches of (\d+) × (\d+)", patch_words(model.flow, one))
         shape = tuple(map(int, found.groups())) if found else ()
-        if shape and all(type(value) is int and shape != (value, value) for value in stated.values()):
+        # A convolution of single pixels makes no patches.
+        if shape > (1, 1) and all(type(value) is int and shape != (value, value) for value in stated.values()):
             name, value = next(iter(stated.items()))
             sentence = f"the configuration says that {name} is {value}, and the patches are {shape[0]} × {shape[1]}"
             item = Suspicion("embedding", one.step, sentence, (), module_of(one))
@@ -366,9 +369,29 @@ def departures_of_ties(model: ModelReading) -> Iterator[Departure]:
 
 
 def stated_under(model: ModelReading, names: re.Pattern[str]) -> dict[str, object]:
-    """Return what is stated under names like these, by where it stands."""
+    """Return what is stated under names like these, by where it stands; nothing of a part of which nothing was read."""
+    paths = [one.path for one in model.readings]
     known = model.trace.configuration.items()
-    return {name: value for name, value in known if names.match(name.rpartition(".")[2])}
+    known_names = {name: value for name, value in known if names.match(name.rpartition(".")[2])}
+    return {name: value for name, value in known_names.items() if any(_speaks_of(name, path, paths) for path in paths)}
+
+
+# What the configuration of a part is called that is no language model.
+_OPPOSITES = {"encoder": "decoder", "decoder": "encoder"}
+_OF_OTHERS = frozenset({"vision", "image", "video", "audio", "speech", "codec"})
+
+
+def _speaks_of(name: str, path: str, paths: Sequence[str]) -> bool:
+    """Return whether what stands in a configuration is said of a sublayer: "config.audio_config.theta" of the audio.
+
+    Where no path has the word, it is said of all, such as what a text's configuration says in a language model.
+    """
+    parts = [part.removesuffix("_config") for part in name.split(".")[1:-1] if part.endswith("_config")]
+    elsewhere = [part for part in parts if part not in path]
+    return not any(
+        part in _OF_OTHERS or any(part in one for one in paths) or _OPPOSITES.get(part, part) in path
+        for part in elsewhere
+    )
 
 
 def module_of(one: LinearMap) -> str:

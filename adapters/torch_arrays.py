@@ -52,10 +52,15 @@ class TorchArrays:
         return torch.from_numpy(np.array(array, dtype=np.float64, order="C")).to(getattr(torch, name)).to(self.device)
 
     def to_numpy(self, value: Any) -> np.ndarray:
-        """Return a copy as float64, bool or int64; ValueError for a tensor whose memory has been given back."""
+        """Return a copy as float64, bool or int64.
+
+        ValueError for complex numbers, and for a tensor whose memory has been given back.
+        """
         if not _has_its_memory(value):
             raise ValueError("its storage is smaller than the tensor")
         detached = value.detach().to("cpu")
+        if detached.is_complex():
+            raise ValueError("its numbers are complex")
         wide = torch.float64 if detached.is_floating_point() else torch.int64
         wide = torch.bool if detached.dtype == torch.bool else wide
         return np.array(detached.to(wide).numpy(), order="C", copy=True)

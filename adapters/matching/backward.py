@@ -20,7 +20,7 @@ from veriformer.adapters.matching import saved
 from veriformer.adapters.matching.axes import OfFirstAxis
 from veriformer.adapters.matching.backward_calls import Call, call_of
 from veriformer.adapters.matching.backward_classes import gradient_beside
-from veriformer.adapters.matching.backward_pairs import Pair
+from veriformer.adapters.matching.backward_pairs import WITHOUT_UPSTREAM, Pair
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.gradients import Laid, along_first_axis, layouts_of
 from veriformer.adapters.matching.layouts import Arguments, refuse_lengths
@@ -35,7 +35,6 @@ from veriformer.adapters.matching.wired import Wired
 from veriformer.spec.operations import OPERATIONS
 
 _ATTENTION = "scaled_dot_product_attention"
-_WITHOUT_UPSTREAM = ("gelu", "silu", "cross_entropy")
 _CONVENTIONS = {**CONVENTIONS, _ATTENTION: ({"causal_alignment": "bottom_right"},)}
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 1e-1)
 _NO_TARGET = -100
@@ -67,7 +66,7 @@ def form_of(pair: Pair, arrays: ArrayFramework, name: str) -> tuple[Found | None
     if call.needs_forward and forward is not None and not forward.exact:
         its = getattr(pair.forward, "__name__", "its forward function")
         return None, f"what {its} keeps for it is not right yet, so that it is judged once {its} is"
-    if not call.has_upstream and pair.operation not in _WITHOUT_UPSTREAM:
+    if not call.has_upstream and pair.operation not in WITHOUT_UPSTREAM:
         return None, "no parameter is the gradient of the output"
     return _best_of(pair, forward, arrays, call)
 

@@ -16,6 +16,7 @@ from veriformer.adapters.matching.names import folded, is_called, parameters_of,
 from veriformer.spec.operations import OPERATIONS
 
 _ATTENTION = "scaled_dot_product_attention"
+WITHOUT_UPSTREAM = ("gelu", "silu", "cross_entropy")
 _FORWARD = ("softmax", _ATTENTION, "layer_norm", "rms_norm", "gelu", "silu", "cross_entropy")
 # Words of a name that say that it is a backward pass, and those that say that it is the forward one.
 _BACKWARD = ("backward", "bwd", "backwards", "grad", "gradient", "vjp", "derivative", "prime", "back", "d", "backprop")
@@ -154,7 +155,10 @@ def is_of_another_form(name: str, function: Any) -> bool:
         )
     upstream_first = bool(names) and is_upstream(names[0], operation)
     keeps = any(folded(one) in saved.CACHES for one in names)
-    return upstream_first or keeps or any(saved.kept_called(operation, one) for one in names[:1])
+    # The derivative of an activation, or of a mean loss, may be all that is returned.
+    lacks_upstream = operation in WITHOUT_UPSTREAM and not any(is_upstream(one, operation) for one in names)
+    kept_first = any(saved.kept_called(operation, one) for one in names[:1])
+    return upstream_first or keeps or kept_first or lacks_upstream
 
 
 def is_upstream(name: str, operation: str) -> bool:

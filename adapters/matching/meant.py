@@ -14,6 +14,7 @@ from veriformer.adapters.matching.texts import (
     keeps_axes,
     names_an_axis,
     says_causal,
+    says_four_axes,
     says_three_axes,
 )
 
@@ -69,5 +70,7 @@ def _least_rank(operation: str, function: Callable[..., Any]) -> int:
     """
     if operation in (*NORMS, *ACTIVATIONS) and says_three_axes(function):
         return 3
+    if operation in ATTENTION and says_four_axes(function):
+        return 4
     of_axes = keeps_axes(function) or (operation in NORMS and names_an_axis(function))
     return 2 if operation in (*NORMS, "softmax") and of_axes else 0

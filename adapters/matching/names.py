@@ -20,7 +20,7 @@ _MANNERS = frozenset(
     nano eager standard functional base default exact approx tanh erf cached online einsum tiled interleaved half
     last axis causal cross weights loss logits smoothing smoothed label labels llama mistral mixtral gemma qwen phi
     gpt bert vit deepseek olmo temperature neox gptj j roformer palm falcon whisper clip nanogpt adjacent pairs
-    pair split partial chunked chunkwise
+    pair split partial chunked chunkwise complex polar
     """.split()  # noqa: SIM905
 )
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -39,6 +39,8 @@ _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sint
 
 # What the frequencies are called that a rotation is given.
 _RATES = ("invfreq", "invfreqs", "inversefreq", "inversefreqs", "inversefrequencies", "frequencies", "thetas")
+# A name that a function gives its table of angles; some call it frequencies.
+_ANGLES = ("angles", "angle", "phases", "phase", "rotangles", "rotaryangles", "freqs", "rotaryfreqs", "rotaryemb")
 # A name that a function gives its table of complex numbers.
 _COMPLEX = ("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal")
 
@@ -206,7 +208,7 @@ def with_held_parameters(form: Form, found: Taken) -> Iterator[Form]:
 
 def takes_tables(found: Taken) -> bool:
     """Return whether a function is given tables of cosines and sines."""
-    return not {*_COS, *_SIN, *_COMPLEX}.isdisjoint(_folded(found.sources))
+    return not {*_COS, *_SIN, *_COMPLEX, *_ANGLES}.isdisjoint(_folded(found.sources))
 
 
 def rotates_by_tables(names: Iterable[str]) -> bool:
@@ -245,6 +247,9 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
                 yield replace(one, last_resort=places is not None)
     elif table is not None and framework.name in ("torch", "jax", "numpy"):
         yield _by_complex_table(form, table, framework)
+        yield from _by_angles(form, framework)
+    elif not _folded(form.sources).keys().isdisjoint(_ANGLES):
+        yield from _by_angles(form, framework)
     else:
         yield form
         places = named_places(found)
@@ -284,6 +289,21 @@ def _by_tables(form: Form, cos: str, sin: str, framework: ArrayFramework) -> Ite
             }
             features = tuple(dict.fromkeys((*form.features, "base")))
             yield replace(form, sources=sources, features=features, words=(f"tables {words}",))
+
+
+def _by_angles(form: Form, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of a rotation by a table of angles, position times frequency, of which it takes both."""
+    names = _folded(form.sources)
+    angles = next((names[one] for one in _ANGLES if one in names), None)
+    if angles is None:
+        return
+    turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
+    sources = {**form.sources, **{name: partial(_side_by_side, form.sources[name]) for name in turned}}
+    features = tuple(dict.fromkeys((*form.features, "base")))
+    for kind, words in (("half", "(L, D/2)"), ("joined", "(L, D), halves alike"), ("repeated", "(L, D), pairs alike")):
+        for axes in (2, 4, 3):
+            table = _table(lambda given: given, kind, axes, framework)
+            yield replace(form, sources={**sources, angles: table}, features=features, words=(f"angles {words}",))
 
 
 def by_given_tables(form: Form, tables: TableOf, framework: ArrayFramework) -> Iterator[Form]:

@@ -289,6 +289,14 @@ def is_of_more_than_matrices(function: Callable[..., Any]) -> bool:
     return bool(_FROM_END.search(source) and _HEADS_OR_SAMPLES.search(whole)) and not of_matrices
 
 
+def says_four_axes(function: Callable[..., Any]) -> bool:
+    """Return whether all arrays whose axes documentation lists have four: "q, k, v: (B, H, L, D)"."""
+    documented = inspect.getdoc(getattr(function, "__wrapped__", function)) or ""
+    listed = [re.split(r"\s*,\s*", inside.strip()) for inside in re.findall(r"[(\[]([^()\[\]]*)[)\]]", documented)]
+    counts = {len(axes) for axes in listed if len(axes) >= _FEWEST and all(re.fullmatch(r"\w+", one) for one in axes)}
+    return counts == {4}
+
+
 def says_three_axes(function: Callable[..., Any]) -> bool:
     """Return whether documentation says that vectors come in samples and positions: "(batch, time, channels)"."""
     documented = inspect.getdoc(getattr(function, "__wrapped__", function)) or ""

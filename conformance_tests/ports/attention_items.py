@@ -156,7 +156,14 @@ def _masked(flow: Flow, reading: AttentionReading, path: str) -> Iterator[Item]:
     if setting.bias is not None:
         yield from _of_table(flow, setting, at, path)
         seen = visible_with(setting, setting.bias.shape)
-        yield Cut("bias values", "logits", at, path, np.where(seen, setting.bias, 0.0), flow.unit(site.query_value), 1)
+        yield Cut("bias values", "logits", at, path, _in_rows(setting.bias, seen), flow.unit(site.query_value), 1)
+
+
+def _in_rows(bias: Array, seen: Array) -> Array:
+    """Return a bias less that of the last key that its row sees: what all logits of a row get has no effect."""
+    bias, seen = np.broadcast_arrays(bias, seen)
+    last = bias.shape[-1] - 1 - np.argmax(seen[..., ::-1], axis=-1)[..., None]
+    return np.where(seen, bias - np.take_along_axis(bias, last, axis=-1), 0.0)
 
 
 def _of_table(flow: Flow, setting: Setting, at: int, path: str) -> Iterator[Item]:

@@ -147,7 +147,7 @@ def _of_positions(model: ModelReading) -> Iterator[Departure]:
         tokens = [one for one in embedding.tokens if not model.flow.is_fixed(one.lookup.rows)]
         if positions is not None or not with_table or not tokens or _has_relative(model, stack):
             continue
-        if any(_counts_positions(model, one) for one in tokens):
+        if len(tokens) > 1 and any(_counts_positions(model, one) for one in tokens):
             continue
         sentence = "no positions are added to these tokens, though they are to those of the other stream"
         place = model.flow.maker(embedding.value) or tokens[0].lookup.step

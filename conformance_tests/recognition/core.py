@@ -395,7 +395,8 @@ def _sinks(flow: Flow, site: Site, weights: Array) -> Array | None:
     Without a table of them it is a sink of 0, e⁰ = 1 in the denominator, which the weights must then agree with.
     """
     sums = weights.sum(axis=-1)
-    if np.all(sums > 1 - 1e-6):
+    # A row that sees no key has no weights, or none that are numbers.
+    if np.all(sums[sums > 0] > 1 - 1e-6):
         return None
     heads = weights.shape[1]
     ancestors = flow.ancestors(site.weights_value) if site.weights_value is not None else {}

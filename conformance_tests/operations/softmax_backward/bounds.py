@@ -8,6 +8,9 @@ g M_j + tiny, where M_j bounds the terms that it is a sum of, and g is γ of the
     ds_j   wrong by e_j = w_j |dp_j − D| + p̄_j (c + 2u (|dp_j − D| + c) + ρ_j (|D| + d)) + tiny,
            c = a + d + u (|dp_j| + |D|), a the error of dp_j
 
+Code of attention that goes through its keys in parts, and differentiates what puts these together, rounds the averages
+of the parts, which may be as large as the largest M, however small the part's weight: there max M stands for Σ p̄ M.
+
 In D wrong weights count with |dp − D| only, as wrong logits do in the output of attention: weights that belong to wrong
 logits still sum to one, and what is rounded after the softmax, ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each
 weight. 8u: code that differentiates x/Σx rounds dp, the products, their sum, its quotient by (Σx)², and the difference.
@@ -93,6 +96,8 @@ class GradWeights:
     # Whether the last weight is a sink's, whose gradient is 0.
     beside_sink: bool = False
     carried: Array | float = 0.0
+    # Whether their average may be put together from those of parts of the keys.
+    in_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,10 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
     average = np.sum(weights.exact * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
     average_magnitude = np.sum(weights.largest * given.magnitude, axis=-1, keepdims=True)
-    if given.beside_sink:
+    if given.in_parts:
+        seen = np.where(weights.visible, given.magnitude, 0.0)
+        average_magnitude = np.maximum(average_magnitude, np.max(seen, axis=-1, keepdims=True, initial=0.0))
+    elif given.beside_sink:
         average_magnitude = _of_keys_alone(average_magnitude, weights, given)
     rounded = (2.0 * precision.growth(keys) + given.growth + 8.0 * unit) * average_magnitude
     rounded += precision.tiny * (1.0 + keys)

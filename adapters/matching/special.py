@@ -298,7 +298,10 @@ def _by_angles(form: Form, framework: ArrayFramework) -> Iterator[Form]:
     if angles is None:
         return
     turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
-    sources = {**form.sources, **{name: partial(_side_by_side, form.sources[name]) for name in turned}}
+    sources: dict[str, Source] = {
+        **form.sources,
+        **{name: partial(_side_by_side, form.sources[name]) for name in turned},
+    }
     features = tuple(dict.fromkeys((*form.features, "base")))
     for kind, words in (("half", "(L, D/2)"), ("joined", "(L, D), halves alike"), ("repeated", "(L, D), pairs alike")):
         for axes in (2, 4, 3):

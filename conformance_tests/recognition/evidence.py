@@ -21,6 +21,7 @@ ENOUGH = 0.75
 # What known architectures do by design, by the mistake that it would be elsewhere.
 ALTERNATIVES: Mapping[str, str] = {
     "rmsnorm_sum_of_squares": "ScaleNorm and nGPT divide by the length by design",
+    "rope_positions_from_one": "PaliGemma counts from 1, which has no effect where queries and keys count alike",
     "out_proj_missing": "some attentions leave it to the module around them, as the one of BERT in transformers does",
 }
 # A step that is seen in the record, whatever else is.

@@ -92,9 +92,14 @@ def _of_causality(reader: Reader, readings: Sequence[Layered], decoders: set[int
 
 
 def _goes_on(flow: Flow, one: Layered, readings: Sequence[Layered]) -> bool:
-    """Return whether another stream is made of that of a sublayer, as a language model's of what looks at an image."""
-    behind = flow.descendants(one.place.sublayer.exit.output)
-    return any(other.stack != one.stack and other.place.sublayer.entry.input in behind for other in readings)
+    """Return whether another stream is made of that of a sublayer, or attends to it: then it is no decoder's, the last.
+
+    A language model is made of what looks at an image; two streams may attend to each other.
+    """
+    outputs = [each.place.sublayer.exit.output for each in readings if each.stack == one.stack]
+    behind = {value for output in outputs for value in flow.descendants(output)}
+    others = (other for other in readings if other.stack != one.stack)
+    return any(entry.input in behind for other in others for entry in other.place.sublayer.entries)
 
 
 def _is_translated(reader: Reader, one: Layered, readings: Sequence[Layered]) -> bool:

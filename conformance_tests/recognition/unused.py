@@ -82,6 +82,9 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     if pattern != name and any(_pattern(one) == pattern for one in used):
         return True
+    if model.is_vector(name) and _stands_beside_modules(model, name):
+        # Such as the vector that ends the lines of an image, where there is none.
+        return False
     if any(lookup.names == (name,) for lookup in model.maps.lookups):
         return True
     if _is_of_the_stream(model, name):
@@ -91,6 +94,14 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _stands_beside_modules(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter is that of a module made of modules, outside of the layers, and not of a part."""
+    module = name.rpartition(".")[0]
+    around = f"{module}." if module else ""
+    inner = (one.removeprefix(around) for one in model.trace.parameters if one.startswith(around) and one != name)
+    return layer_in(name) is None and bool(model.trace.modules) and any(one.count(".") > 1 for one in inner)
 
 
 def _has_no_numbers(model: ModelReading, name: str) -> bool:

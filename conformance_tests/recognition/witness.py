@@ -23,6 +23,8 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspec
 
 # Numbers of a pass are read with this error at most.
 _NEAR = 0.02
+# The pairs of components of a head.
+_MOST_PAIRS = 129
 # A pair that is turned by less at each position stays where it is.
 _TURNED = 1e-9
 # The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
@@ -152,6 +154,16 @@ def _turned_shares(one: Layered) -> list[float | str]:
     return list(dict.fromkeys([rotation.width / width, turned / width]))
 
 
+def _is_share(stated: object, found: float | str) -> bool:
+    """Return whether a stated share of a head, cut down to whole pairs of some width, is the one that is turned."""
+    if _is_near(stated, found) or isinstance(stated, bool) or not isinstance(stated, int | float):
+        return _is_near(stated, found)
+    pairs = range(1, _MOST_PAIRS)
+    return not isinstance(found, str) and any(
+        abs(int(stated * count) / count - found) < 1e-9 for count in pairs if (found * count) % 1 == 0
+    )
+
+
 def _scalars(one: Layered) -> list[float | str]:
     """Return the number by whose root the logits are divided."""
     reading = one.attention
@@ -259,7 +271,7 @@ _STATED = (
         "",
         "rotary",
         _turned_shares,
-        _is_near,
+        _is_share,
         "the share of each head that is turned is {}",
         "",
         re.compile(r"rot|rope|partial"),
@@ -298,8 +310,7 @@ def _contradicting(
     model: ModelReading, stated: Stated, readings: Sequence[Layered], found: Sequence[float | str]
 ) -> Iterator[tuple[Layered, float | str]]:
     """Yield the sublayers that do what stands nowhere in a configuration, each with what it does."""
-    paths = [one.path for one in model.readings]
-    readings = [one for one in readings if any(_speaks_of(name, one.path, paths) for name in _named(model, stated))]
+    readings = [one for one in readings if _is_spoken_of(model, stated, one)]
     if len(set(found)) == 1:
         if not _stands_in(model, stated, found[0]):
             yield from ((one, found[0]) for one in readings)
@@ -379,6 +390,15 @@ def stated_under(model: ModelReading, names: re.Pattern[str]) -> dict[str, objec
 # What the configuration of a part is called that is no language model.
 _OPPOSITES = {"encoder": "decoder", "decoder": "encoder"}
 _OF_OTHERS = frozenset({"vision", "image", "video", "audio", "speech", "codec"})
+
+
+def _is_spoken_of(model: ModelReading, stated: Stated, one: Layered) -> bool:
+    """Return whether what is stated is said of a sublayer; what the whole only repeats of another part is not."""
+    paths, named = [each.path for each in model.readings], _named(model, stated)
+    of_others = [(name, value) for name, value in named.items() if not _speaks_of(name, one.path, paths)]
+    repeated = {(name.rpartition(".")[2], value) for name, value in of_others}
+    own = [(name.rpartition(".")[2], value) for name, value in named.items() if (name, value) not in of_others]
+    return any(each not in repeated for each in own)
 
 
 def _speaks_of(name: str, path: str, paths: Sequence[str]) -> bool:

@@ -70,7 +70,7 @@ import math
 import torch
 
 
-def part(q, k, v):
+def _part(q, k, v):
     logits = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
     total = torch.logsumexp(logits, dim=-1)
     return torch.matmul(torch.exp(logits - total.unsqueeze(-1)), v), total
@@ -78,9 +78,9 @@ def part(q, k, v):
 
 def chunked_attention(q, k, v, chunk=64):
     """q, k, v: (B, H, L, D)."""
-    out, total = part(q, k[:, :, :chunk], v[:, :, :chunk])
+    out, total = _part(q, k[:, :, :chunk], v[:, :, :chunk])
     for start in range(chunk, k.shape[2], chunk):
-        other, its = part(q, k[:, :, start : start + chunk], v[:, :, start : start + chunk])
+        other, its = _part(q, k[:, :, start : start + chunk], v[:, :, start : start + chunk])
         both = torch.logaddexp(total, its)
         out = torch.exp(total - both).unsqueeze(-1) * out + torch.exp(its - both).unsqueeze(-1) * other
         total = both

@@ -16,12 +16,13 @@ What key j leaves to another by the gradient of a maximum, l_j there, goes to a 
 as rounding can tell: dq_i may err by s Σ_j l_ij max |k| over those more, and dk_j by s Σ f_ij |q_i|, where f_j is the
 sum of what keys leave whose logits are not larger than z_j.
 
-Code that goes through its keys in parts averages in each of them, so that with values all that rounds D counts max M.
+Code that goes through its keys in parts averages in each of them, so that with values d counts max M too
+(`logit_gradients`).
 
 A sink is one key more, whose key and value are zero: it counts in D, in the weights and among the logits to which a
 maximum may leave something, and has no term in dq. Code that multiplies the output of the keys alone by their share
-g = 1 − p_σ, and differentiates that, rounds the average of the keys alone, D/g, and adds what cancels it: without
-values all that rounds D counts D/g, but no more than max M (`logit_gradients`). The share, an exponential over a sum,
+g = 1 − p_σ, and differentiates that, rounds the average of the keys alone, D/g, and adds what cancels it: with
+sinks all that rounds D counts D/g, but no more than max M (`logit_gradients`). The share, an exponential over a sum,
 and the product with it add 4u to ds and to dv.
 
 Behind a soft cap ds is multiplied by its slope f = 1 − tanh², which is wrong by φ (`cap_slope`). Multiplying by c, by f

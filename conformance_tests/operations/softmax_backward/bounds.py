@@ -9,7 +9,8 @@ g M_j + tiny, where M_j bounds the terms that it is a sum of, and g is γ of the
            c = a + d + u (|dp_j| + |D|), a the error of dp_j
 
 Code of attention that goes through its keys in parts, and differentiates what puts these together, rounds the averages
-of the parts, which may be as large as the largest M, however small the part's weight: there max M stands for Σ p̄ M.
+of the parts, which may be as large as the largest M however small a part's weight is, once: d is not less than with
+(γ(S) + g + 4u) max M as its second term.
 
 In D wrong weights count with |dp − D| only, as wrong logits do in the output of attention: weights that belong to wrong
 logits still sum to one, and what is rounded after the softmax, ν = γ(S) + 2u + u′ |log Σ e^z|, is relative to each
@@ -121,12 +122,12 @@ def logit_gradients(weights: ComputedWeights, given: GradWeights, precision: Pre
     average = np.sum(weights.exact * grad_weights, axis=-1, keepdims=True)
     spread = np.where(weights.visible, np.abs(grad_weights - average), 0.0)
     average_magnitude = np.sum(weights.largest * given.magnitude, axis=-1, keepdims=True)
-    if given.in_parts:
-        seen = np.where(weights.visible, given.magnitude, 0.0)
-        average_magnitude = np.maximum(average_magnitude, np.max(seen, axis=-1, keepdims=True, initial=0.0))
-    elif given.beside_sink:
+    if given.beside_sink:
         average_magnitude = _of_keys_alone(average_magnitude, weights, given)
     rounded = (2.0 * precision.growth(keys) + given.growth + 8.0 * unit) * average_magnitude
+    if given.in_parts:
+        most = np.max(np.where(weights.visible, given.magnitude, 0.0), axis=-1, keepdims=True, initial=0.0)
+        rounded = np.maximum(rounded, (precision.growth(keys) + given.growth + 4.0 * unit) * most)
     rounded += precision.tiny * (1.0 + keys)
     own = (given.growth + given.roundings * unit) * given.magnitude + precision.tiny
     own = own + unit * (np.abs(grad_weights) + np.abs(average)) + given.carried

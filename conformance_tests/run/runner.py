@@ -220,7 +220,8 @@ class Run:
         for result in filter(is_broken, results):
             broken.setdefault(result.law.operation.name, []).append(result)
         again: list[LawResult] = []
-        for name in (one for one in broken if one not in self.deadly):
+        # Whose small cases hang would be looked at in vain again, and at the cost of its process.
+        for name in (one for one in broken if one not in self.deadly and one not in self.kept_large):
             # A law that is expected to fail is not shown.
             of_operation = [result for result in results if result.law.operation.name == name]
             its = [result for result in most_telling_first(of_operation) if is_unexpected(result)]

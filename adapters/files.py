@@ -36,12 +36,11 @@ def load_file(place: str) -> tuple[ModuleType, SiblingImports]:
     LoadError when there is no such file, when it is not a .py file, or when importing it fails.
     """
     path = _existing_file(place)
-    keras_choice.choose()
     siblings = SiblingImports(path.parent)
     module = _new_module(path)
     sys.modules[module.__name__] = module
     try:
-        with siblings.importable():
+        with siblings.importable(), keras_choice.chosen():
             module.__loader__.exec_module(module)  # type: ignore[union-attr]
     except KeyboardInterrupt:
         raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,15 +14,27 @@ _BACKENDS = ("torch", "jax")
 _VARIABLE = "KERAS_BACKEND"
 
 
-def choose() -> None:
-    """Name an installed framework in the environment, for an import of Keras that would fail otherwise."""
+@contextmanager
+def chosen() -> Iterator[None]:
+    """Name an installed framework in the environment, while an import of Keras would fail otherwise."""
+    backend = _chosen()
+    if backend is None:
+        yield
+        return
+    os.environ[_VARIABLE] = backend
+    try:
+        yield
+    finally:
+        os.environ.pop(_VARIABLE, None)
+
+
+def _chosen() -> str | None:
+    """Return the framework to name; None where Keras needs no other choice, or is not there."""
     if _VARIABLE in os.environ or "keras" in sys.modules or _configured() != "tensorflow":
-        return
+        return None
     if find_spec("keras") is None or find_spec("tensorflow") is not None:
-        return
-    installed = next((one for one in _BACKENDS if find_spec(one) is not None), None)
-    if installed is not None:
-        os.environ[_VARIABLE] = installed
+        return None
+    return next((one for one in _BACKENDS if find_spec(one) is not None), None)
 
 
 def _configured() -> str:

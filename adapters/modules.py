@@ -24,9 +24,9 @@ def load_module(import_path: str, built_in: tuple[str, ...]) -> ModuleType:
     folder = Path.cwd()
     if not {"", str(folder)}.intersection(sys.path):
         sys.path.insert(search_position(folder), str(folder))
-    keras_choice.choose()
     try:
-        return import_module(import_path)
+        with keras_choice.chosen():
+            return import_module(import_path)
     except KeyboardInterrupt:
         raise
     except ModuleNotFoundError as error:

@@ -34,16 +34,17 @@ def test_a_framework_is_chosen_where_tensorflow_is_missing(
     monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...], chosen: str | None
 ) -> None:
     _installed(monkeypatch, *installed)
-    keras_choice.choose()
-    assert keras_choice.os.environ.get("KERAS_BACKEND") == chosen
+    with keras_choice.chosen():
+        assert keras_choice.os.environ.get("KERAS_BACKEND") == chosen
+    assert "KERAS_BACKEND" not in keras_choice.os.environ
 
 
 def test_what_the_user_says_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     _installed(monkeypatch, "keras", "torch")
     (tmp_path / "keras.json").write_text('{"backend": "jax"}', encoding="utf-8")
-    keras_choice.choose()
-    assert "KERAS_BACKEND" not in keras_choice.os.environ
+    with keras_choice.chosen():
+        assert "KERAS_BACKEND" not in keras_choice.os.environ
     (tmp_path / "keras.json").write_text('{"backend": "tensorflow"}', encoding="utf-8")
     monkeypatch.setenv("KERAS_BACKEND", "numpy")
-    keras_choice.choose()
-    assert keras_choice.os.environ["KERAS_BACKEND"] == "numpy"
+    with keras_choice.chosen():
+        assert keras_choice.os.environ["KERAS_BACKEND"] == "numpy"

@@ -128,8 +128,8 @@ def candidates(
     `called` has the signature, whose inputs begin with the argument at `first_input`. Tried are tokens, two sequences
     of tokens, floats of the model's width, images, and what each argument is called; what the first argument is called,
     or a convolution in front, puts floats or images first. Where no argument says what is padding, the last sequence of
-    tokens ends with the token `padding`, which the model may hide by itself; also beside such an argument, and with
-    the token that the code looks for, where the code compares its tokens with one.
+    tokens ends with the token `padding`, which the model may hide by itself. Where an argument says it, this is
+    so only with a token that the code compares its tokens with.
     """
     signature = arguments_of(called)[first_input:]
     rows = vocabulary(shapes)

@@ -232,15 +232,9 @@ def _counted(of: Callable[[Any, Arguments], Any], *, needed: bool) -> Source:
     def source(arguments: Arguments) -> Any:
         if arguments.get("ignore_index") is None and not needed:
             return LEFT_OUT
-        return of(_kept(arguments), arguments)
+        return of(reductions.kept(arguments), arguments)
 
     return source
-
-
-def _kept(arguments: Arguments) -> Any:
-    """Return which targets count."""
-    targets, ignored = arguments["targets"], arguments.get("ignore_index")
-    return targets == targets if ignored is None else negated(targets == ignored)
 
 
 def _lengths(kept: Any, arguments: Arguments) -> Any:
@@ -252,7 +246,7 @@ def _classes(source: Source, of: Callable[[Any, Any, Arguments], Any]) -> Source
     """Return the source of targets where those that do not count are others."""
 
     def targets(arguments: Arguments) -> Any:
-        return of(source(arguments), _kept(arguments), arguments)
+        return of(source(arguments), reductions.kept(arguments), arguments)
 
     return targets
 

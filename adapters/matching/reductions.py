@@ -41,6 +41,10 @@ def _of_sum(loss: Any, arguments: Arguments) -> Any:
 
 def _share_kept(like: Any, arguments: Arguments) -> Any:
     """Return the share of targets that count, in the dtype of `like`."""
+    return mean_of(chosen(kept(arguments), 1.0, 0.0, like))
+
+
+def kept(arguments: Arguments) -> Any:
+    """Return which targets count."""
     targets, ignored = arguments["targets"], arguments.get("ignore_index")
-    kept = targets == targets if ignored is None else negated(targets == ignored)
-    return mean_of(chosen(kept, 1.0, 0.0, like))
+    return targets == targets if ignored is None else negated(targets == ignored)

@@ -297,11 +297,7 @@ def _by_angles(form: Form, framework: ArrayFramework) -> Iterator[Form]:
     angles = next((names[one] for one in _ANGLES if one in names), None)
     if angles is None:
         return
-    turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
-    sources: dict[str, Source] = {
-        **form.sources,
-        **{name: partial(_side_by_side, form.sources[name]) for name in turned},
-    }
+    sources = _with_pairs_side_by_side(form)
     features = tuple(dict.fromkeys((*form.features, "base")))
     for kind, words in (("half", "(L, D/2)"), ("joined", "(L, D), halves alike"), ("repeated", "(L, D), pairs alike")):
         for axes in (2, 4, 3):
@@ -388,15 +384,16 @@ def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form
             return sys.modules["torch"].complex(real, imaginary)
         return real + 1j * imaginary
 
-    names = _folded(form.sources)
-    turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
-    sources: dict[str, Source] = {
-        **form.sources,
-        **{name: partial(_side_by_side, form.sources[name]) for name in turned},
-        table: of,
-    }
+    sources = {**_with_pairs_side_by_side(form), table: of}
     features = tuple(dict.fromkeys((*form.features, "base")))
     return replace(form, sources=sources, features=features, words=("table of complex numbers (L, D/2)",))
+
+
+def _with_pairs_side_by_side(form: Form) -> dict[str, Source]:
+    """Return the sources of a rotation whose arrays can be read as complex numbers."""
+    names = _folded(form.sources)
+    turned = [names[one] for one in (*QUERIES, "x", *KEYS) if one in names]
+    return {**form.sources, **{name: partial(_side_by_side, form.sources[name]) for name in turned}}
 
 
 def _side_by_side(source: Source, arguments: Arguments) -> Any:

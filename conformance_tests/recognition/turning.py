@@ -154,7 +154,9 @@ def partners(before: Array, after: Array) -> tuple[int, ...] | None:
     """
     if before.shape != after.shape or before.shape[0] * before.shape[1] < _LEAST_SAMPLES:
         return None
-    if before.shape[2] < 2 or not (np.isfinite(before).all() and np.isfinite(after).all()):
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        return None
+    if before.shape[2] < 2:
         # The first position is not turned, so that it tells nothing.
         return None
     width = changed_width(before, after)

@@ -23,8 +23,6 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspec
 
 # Numbers of a pass are read with this error at most.
 _NEAR = 0.02
-# The pairs of components of a head.
-_MOST_PAIRS = 129
 # A pair that is turned by less at each position stays where it is.
 _TURNED = 1e-9
 # The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
@@ -145,23 +143,21 @@ def _bases_of_windows(one: Layered) -> list[float | str]:
 
 
 def _turned_shares(one: Layered) -> list[float | str]:
-    """Return which part of a head is turned; pairs that stay where they are may be counted, or not."""
+    """Return how many components of a head are turned; pairs that stay where they are may be counted, or not."""
     rotation = one.attention.query.rotation if one.attention is not None else None
     if rotation is None or one.attention is None or one.attention.setting is None:
         return []
     width = one.attention.heads.query.shape[-1]
     turned = 2 * int((rotation.frequencies > _TURNED).sum())
-    return list(dict.fromkeys([rotation.width / width, turned / width]))
+    return list(dict.fromkeys(f"{count} of {width}" for count in (rotation.width, turned)))
 
 
 def _is_share(stated: object, found: float | str) -> bool:
-    """Return whether a stated share of a head, cut down to whole pairs of some width, is the one that is turned."""
-    if _is_near(stated, found) or isinstance(stated, bool) or not isinstance(stated, int | float):
-        return _is_near(stated, found)
-    pairs = range(1, _MOST_PAIRS)
-    return not isinstance(found, str) and any(
-        abs(int(stated * count) / count - found) < 1e-9 for count in pairs if (found * count) % 1 == 0
-    )
+    """Return whether a stated share of a head is the one that is turned, perhaps cut down to whole pairs."""
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not isinstance(found, str):
+        return False
+    turned, width = map(int, found.split(" of "))
+    return _is_near(stated, turned / width) or 2 * int(stated * width / 2) == turned
 
 
 def _scalars(one: Layered) -> list[float | str]:
@@ -272,7 +268,7 @@ _STATED = (
         "rotary",
         _turned_shares,
         _is_share,
-        "the share of each head that is turned is {}",
+        "{} components of each head are turned",
         "",
         re.compile(r"rot|rope|partial"),
     ),
@@ -383,12 +379,12 @@ def stated_under(model: ModelReading, names: re.Pattern[str]) -> dict[str, objec
     """Return what is stated under names like these, by where it stands; nothing of a part of which nothing was read."""
     paths = [one.path for one in model.readings]
     known = model.trace.configuration.items()
-    known_names = {name: value for name, value in known if names.match(name.rpartition(".")[2])}
-    return {name: value for name, value in known_names.items() if any(_speaks_of(name, path, paths) for path in paths)}
+    named = {name: value for name, value in known if names.match(name.rpartition(".")[2])}
+    return {name: value for name, value in named.items() if any(_speaks_of(name, path, paths) for path in paths)}
 
 
-# What the configuration of a part is called that is no language model.
 _OPPOSITES = {"encoder": "decoder", "decoder": "encoder"}
+# What the configuration of a part is called that is no language model.
 _OF_OTHERS = frozenset({"vision", "image", "video", "audio", "speech", "codec"})
 
 

@@ -12,7 +12,7 @@ from veriformer.adapters.capture.models import find_model
 from veriformer.conformance_tests.recognition.recognise import recognise
 
 torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+nn = torch.nn
 
 WIDTH = 48
 

@@ -14,6 +14,7 @@ from veriformer.adapters.capture.models import find_model
 from veriformer.adapters.capture.storage import read_trace, write_trace
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.recognise import recognise
+from veriformer.conformance_tests.recognition.witness import _is_share
 
 torch = pytest.importorskip("torch")
 
@@ -55,7 +56,7 @@ def test_what_is_stated_and_done_is_said(stated: ModuleType) -> None:
             True,
             "config.use_parallel_residual is True, and the network reads the stream after the attention",
         ),
-        ("rotary_pct", 0.5, "config.rotary_pct is 0.5, and the share of each head that is turned is 1"),
+        ("rotary_pct", 0.5, "config.rotary_pct is 0.5, and 12 of 12 components of each head are turned"),
         ("tie_word_embeddings", True, "config.tie_word_embeddings is True, and the unembedding is not tied"),
         ("share_unembedding", True, "config.share_unembedding is True, and the unembedding is not tied"),
         ("num_attention_heads", 6, "config.num_attention_heads is 6, and the queries are cut into 4 heads"),
@@ -183,3 +184,11 @@ def test_what_a_part_keeps_under_a_name_of_one_meaning_is_stated(stated: ModuleT
 def test_a_configuration_that_all_parts_keep_is_the_models(stated: ModuleType) -> None:
     assert found(stated.KeepsItInParts(rope_theta=10000.0)).agreed == ("config.rope_theta 10000",)
     assert {one.layer for one in found(stated.KeepsItInParts(rope_theta=500000.0)).departures} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("stated", "turned", "same"),
+    ((0.25, "4 of 16", True), (0.9, "14 of 16", True), (0.75, "8 of 16", False), (0.9, "8 of 16", False)),
+)
+def test_a_share_of_a_head_is_cut_down_to_its_own_pairs(stated: float, turned: str, same: bool) -> None:
+    assert _is_share(stated, turned) is same

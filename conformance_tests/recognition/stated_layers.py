@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from veriformer.conformance_tests.recognition.departing import departure
 from veriformer.conformance_tests.recognition.findings import Departure
@@ -29,7 +29,7 @@ def departures_of_layer_kinds(model: ModelReading) -> Iterator[Departure]:
                 continue
             for number, one in layers.items():
                 if windowed[number] != (kinds[number] in _WINDOWED):
-                    yield departure(model, one.path, one.layer, one.kind, _suspicion(name, kinds, number, one))
+                    yield departure(model, one.path, one.layer, one.kind, _suspicion(name, kinds[number], one))
 
 
 def agreeing_layer_kinds(model: ModelReading) -> tuple[str, ...]:
@@ -63,10 +63,11 @@ def _has_window(one: Layered) -> bool:
     return setting is not None and setting.window is not None
 
 
-def _suspicion(name: str, kinds: Sequence[str], number: int, one: Layered) -> Suspicion:
+def _suspicion(name: str, kind: str, one: Layered) -> Suspicion:
     setting = one.attention.setting if one.attention is not None else None
     window = setting.window[0] if setting is not None and setting.window is not None else None
     seen = "every earlier key" if window is None else f"{window + 1} keys"
-    sentence = f"the configuration says in {name} that layer {number} is {kinds[number]!r}, and a query sees {seen}"
+    # Without the layer's number, so that layers of one kind are one departure.
+    sentence = f"the configuration says in {name} that the layer is {kind!r}, and a query sees {seen}"
     place = one.attention.sublayer.sites[0].steps[0] if one.attention is not None else one.first_step
     return Suspicion("mask", place, sentence, ())

@@ -66,7 +66,7 @@ def test_the_kinds_of_layers_are_held_against_a_configuration() -> None:
     assert not right.departures
     assert {"config.window 4 (the query's own key among them)", "config.layer_types"} <= set(right.recognition.agreed)
     wrong = said(check(Layered(("full_attention", "sliding_attention")), inputs=(TOKENS,)))
-    assert "in config.layer_types that layer 0 is 'sliding_attention'" in wrong[0]
+    assert "in config.layer_types that the layer is 'sliding_attention'" in wrong[0]
     assert "a query sees every earlier key" in wrong[0] and "a query sees 4 keys" in wrong[1]
     # Where no layer shows a window, it may be longer than the sequence.
     assert not said(check(Layered(("full_attention", "full_attention")), inputs=(TOKENS,)))

@@ -55,11 +55,11 @@ def test_what_a_function_is_can_be_said(tmp_path, run):
     assert run("check", "numpy", "--as", "attnetion")[0] == 2
 
 
-def test_a_builder_is_named_and_not_judged(tmp_path, run):
+def test_a_builder_is_judged_as_what_it_builds(tmp_path, run):
     builder = "\ndef gelu(width=3):\n    return RMSNorm(width)\n"
     (tmp_path / "mine.py").write_text(FILE.replace("softmax(scores)", "torch.softmax(scores, -1)") + builder)
     _, out, _ = run("check", str(tmp_path / "mine.py"), "--tier", "quick", "--law", "softmax.*")
-    assert "not judged: gelu (it can be called without arguments, so that it builds something" in said(out)
+    assert "mine.py:gelu holds: 1 of 1 intermediate" in said(out) and "rms_norm, eps 1e-06" in said(out)
     assert "gelu.shape" not in out and "gelu.signature" not in out
 
 

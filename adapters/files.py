@@ -40,7 +40,7 @@ def load_file(place: str) -> tuple[ModuleType, SiblingImports]:
     module = _new_module(path)
     sys.modules[module.__name__] = module
     try:
-        with siblings.importable(), keras_choice.chosen():
+        with siblings.importable(), keras_choice.chosen(path):
             module.__loader__.exec_module(module)  # type: ignore[union-attr]
     except KeyboardInterrupt:
         raise

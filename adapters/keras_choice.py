@@ -15,9 +15,12 @@ _VARIABLE = "KERAS_BACKEND"
 
 
 @contextmanager
-def chosen() -> Iterator[None]:
-    """Name an installed framework in the environment, while an import of Keras would fail otherwise."""
-    backend = _chosen()
+def chosen(file: Path | None = None) -> Iterator[None]:
+    """Name an installed framework in the environment, while an import of Keras would fail otherwise.
+
+    A file that names one itself, as with os.environ.setdefault, is not forestalled.
+    """
+    backend = None if file is not None and _VARIABLE in file.read_text(errors="replace") else _chosen()
     if backend is None:
         yield
         return

@@ -253,6 +253,7 @@ def _is_torch_module(model: object) -> bool:
 
 def _torch_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
     from veriformer.adapters.capture import torch, torch_models
+    from veriformer.adapters.capture.torch_names import called_of
 
     model, notes = torch_models.unwrapped(found.found)
     notes += torch_models.notes_on_experts(model)
@@ -268,10 +269,10 @@ def _torch_runner(found: Model, seed: int | None, guess: _Guess) -> _Runner:
 
     def guesses() -> Iterator[Candidate]:
         shapes = torch_models.shapes_of(model)
-        return guess(shapes, torch_models.shapes_of_others(model), model.forward, 0)
+        return guess(shapes, torch_models.shapes_of_others(model), called_of(model), 0)
 
     def signature() -> tuple[Callable[..., Any], int]:
-        return model.forward, 0
+        return called_of(model), 0
 
     return _Runner(record, attempt, guesses, signature, lambda tree: torch_models.as_tensors(model, tree), notes)
 

@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from veriformer.adapters.capture.torch_models import in_float64, recordable
+from veriformer.adapters.capture.torch_names import named_buffers, named_parameters
 from veriformer.adapters.capture.torch_state import has_memory, in_evaluation_mode, on_copies
 from veriformer.adapters.capture.torch_widening import widened
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
@@ -132,10 +133,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def _enter_parameters(self, model: nn.Module) -> None:
         names: dict[int, list[str]] = {}
         found: dict[int, tuple[torch.Tensor, Origin]] = {}
-        for name, parameter in model.named_parameters(remove_duplicate=False):
+        for name, parameter in named_parameters(model, remove_duplicate=False):
             names.setdefault(id(parameter), []).append(name)
             found[id(parameter)] = (parameter, "parameter")
-        for name, buffer in model.named_buffers(remove_duplicate=False):
+        for name, buffer in named_buffers(model, remove_duplicate=False):
             names.setdefault(id(buffer), []).append(name)
             found.setdefault(id(buffer), (buffer, "buffer"))
         self._parameter_memory = {_address(tensor) for tensor, kind in found.values() if kind == "parameter"}

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map
 from veriformer.adapters.capture.handed_over import is_array
+from veriformer.adapters.capture.torch_names import named_buffers, named_parameters
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
 from veriformer.adapters.errors import CaptureError
 
@@ -43,7 +44,7 @@ def unwrapped(model: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
 
 def refuse_unreadable(model: nn.Module, name: str) -> None:
     """Raise CaptureError for a model without values, or with such as are not numbers."""
-    tensors = dict((*model.named_parameters(), *model.named_buffers()))
+    tensors = dict((*named_parameters(model), *named_buffers(model)))
     if lazy := [path for path, tensor in tensors.items() if is_lazy(tensor)]:
         raise CaptureError(
             f"{name}: {_listed(lazy)} {_is(lazy)} lazy, with no shape yet; run the model once on its inputs in "
@@ -62,7 +63,7 @@ def refuse_unreadable(model: nn.Module, name: str) -> None:
 
 
 def _quantised(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> list[str]:
-    parameters = dict(model.named_parameters())
+    parameters = dict(named_parameters(model))
     modules = [
         name
         for name, module in model.named_modules()
@@ -90,12 +91,12 @@ def _is(names: list[str]) -> str:
 
 def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the parameters by path, in order."""
-    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    return {name: tuple(parameter.shape) for name, parameter in named_parameters(model)}
 
 
 def shapes_of_others(model: nn.Module) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the buffers by path, such as masks and tables of positions."""
-    return {name: tuple(buffer.shape) for name, buffer in model.named_buffers()}
+    return {name: tuple(buffer.shape) for name, buffer in named_buffers(model)}
 
 
 def as_tensors(model: nn.Module, tree: Any) -> Any:

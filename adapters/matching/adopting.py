@@ -32,6 +32,7 @@ from veriformer.adapters.matching.names import LENGTHS, folded, parameters_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
 from veriformer.adapters.matching.sources import LAST_AXIS, taken
+from veriformer.adapters.matching.special import may_take_places
 from veriformer.adapters.matching.temperatures import has_temperature
 from veriformer.adapters.matching.texts import says_power_of_two
 from veriformer.spec.operations import OPERATIONS
@@ -207,7 +208,8 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
         return not cached.is_step(function) and not backward_pairs.is_of_another_form(name, function)
     if signatures.unaccepted_call(function, OPERATIONS[name]) and _is_of_another_form(name, function):
         return False
-    if has_temperature(name, parameters_of(function) or ()):
+    takings = parameters_of(function) or ()
+    if has_temperature(name, takings) or may_take_places(name, [one.name for one in takings]):
         return False
     if declared is not None:
         return True

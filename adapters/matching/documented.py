@@ -12,7 +12,9 @@ from veriformer.adapters.matching.layouts import ATTENTION
 # "The queries are taken to be the last L positions", and not "a query is limited to the last keys".
 _LAST = re.compile(
     r"bottom[- ]?right|\bquer(y|ies)\s+(is|are|being|as|stands?|at)(\s+(taken|assumed|to|be|as|at|aligned|with|the))*"
-    r"\s+\W?last\b|(<=?|\bat position) ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
+    r"\s+\W?(last|latest|newest|most\s+recent|end\s+of)\b"
+    r"|\b(aligned|aligns?|lined|lines?)\s+(up\s+)?((the|a)\s+(causal\s+)?mask\s+)?(up\s+)?(with|to|at)\s+the\s+(last|end)\b"
+    r"|(<=?|\bat position) ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
     re.I,
 )
 _FIRST = re.compile(r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b", re.I)

@@ -34,6 +34,8 @@ MAY_BE_MISSING: Mapping[str, frozenset[str]] = {
     "causal_mask": frozenset({"key_length"}),
     "alibi_bias": frozenset({"query_length", "key_length"}),
 }
+# What the positions are called that a table of sinusoids is made of.
+_PLACES = ("position", "positions", "positionids", "pos", "t", "timesteps", "timestep", "times", "n")
 # A name that a function gives its table of cosines or sines.
 _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sintable", "sines", "freqssin", "sinemb")
 
@@ -456,7 +458,27 @@ def _table(function: Callable[..., Any], kind: str, axes: int, framework: ArrayF
     return of
 
 
+def may_take_places(operation: str, names: Iterable[str]) -> bool:
+    """Return whether a parameter of a table of sinusoids may be the positions themselves, and not how many."""
+    return operation == "sinusoidal_positions" and any(folded(name) in _PLACES for name in names)
+
+
+def _sinusoids(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
+    """Yield the forms of a table of sinusoids: of a number of positions, and of the positions themselves."""
+    yield form
+    name = next((one for one, role in found.roles.items() if role == "length" and folded(one) in _PLACES), None)
+    if name is None:
+        return
+
+    def places(arguments: Arguments) -> Any:
+        return framework.from_numpy(np.arange(int(arguments["length"])))
+
+    words = (*form.words, f"`{name}`: 0 … L − 1")
+    yield replace(form, sources={**form.sources, name: places}, words=words)
+
+
 FORMS: Mapping[str, Forms] = {
+    "sinusoidal_positions": _sinusoids,
     "causal_mask": _masks,
     "padding_mask": _masks,
     "rotary_embedding": _rotary,

@@ -48,6 +48,8 @@ _ADDS_NUMBERS = re.compile(
 )
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _ATTENTION = re.compile(r"\battention\b|\battend(s|ed|ing)?\b", re.I)
+_FROZEN = re.compile(r"\bfreez(e|es|ing)\b|\bfrozen\b", re.I)
+_KEPT_FROM = re.compile(r"\bstop_gradient\b|\bdetach\(")
 _SUMS, _MEANS = frozenset({"sum", "sums", "summed", "total"}), frozenset({"mean", "average", "averaged", "averages"})
 _CAUSAL = frozenset({"causal", "autoregressive"})
 _PERHAPS = frozenset("non not no if or unless optional optionally whether either when can may unlike".split())  # noqa: SIM905
@@ -75,6 +77,15 @@ def tree_of(function: Callable[..., Any]) -> ast.Module | None:
 def called_name(called: ast.expr) -> str:
     """Return the last name of what a call in code calls; empty where it is no name."""
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def says_frozen(called: Any) -> bool:
+    """Return whether the file of what is called says that weights are frozen, and keeps a gradient from something."""
+    try:
+        text = inspect.getsource(inspect.getmodule(called if inspect.isroutine(called) else type(called)))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return False
+    return bool(_FROZEN.search(text) and _KEPT_FROM.search(text))
 
 
 def says_causal(function: Callable[..., Any]) -> bool:

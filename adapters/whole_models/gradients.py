@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.errors import DifferentiationRefused, NotDifferentiable
+from veriformer.adapters.matching.texts import says_frozen
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 from veriformer.adapters.whole_models.stage import STEPS
 
@@ -31,6 +32,8 @@ class Gradients:
     """What each group is called: a parameter, or the first and the last of several."""
     of_input: bool = False
     """Whether the gradient of the inputs, which are vectors, is compared after the groups."""
+    frozen: tuple[str, ...] = ()
+    """The parameters that no gradient reaches by design, since the code says so: they are not compared."""
 
     def derivatives(self, sequences: Sequences, inputs: Any, cotangent: Any, extra: Mapping[str, Any]) -> Any:
         """Return (groups, 3): the derivative of ⟨cotangent, result⟩ along a direction, by differentiation and by the
@@ -80,15 +83,20 @@ def gradients_of(sequences: Sequences, draw: Callable[[int, int], Array]) -> Gra
         found = stage.gradients(lambda: sequences.outputs(inputs), sequences.as_framework(cotangent))
     except (NotDifferentiable, RuntimeError):
         return None
-    alone = [place for place, one in enumerate(found) if one == 0.0 or not np.isfinite(one)][:_MOST_ALONE]
-    others = [place for place in range(len(found)) if place not in alone]
+    frozen = [place for place, one in enumerate(found) if one == 0.0] if says_frozen(stage.called) else []
+    if len(frozen) == len(found):
+        frozen = []
+    compared = [place for place in range(len(found)) if place not in frozen]
+    alone = [place for place in compared if found[place] == 0.0 or not np.isfinite(found[place])][:_MOST_ALONE]
+    others = [place for place in compared if place not in alone]
     affordable = _PRODUCTS // (_CALLS * _TOKENS * max(stage.size, 1))
     number = max(_FEWEST, min(_MOST, affordable))
     parts = [part for part in np.array_split(np.array(others, dtype=int), number) if len(part)]
     groups = (*((place,) for place in alone), *(tuple(int(place) for place in part) for part in parts))
     names = [_name([stage.learned[place] for place in group]) for group in groups]
     of_input = _reaches_input(sequences, inputs, sequences.as_framework(cotangent))
-    return Gradients(groups, (*names, *(["the input"] if of_input else [])), of_input)
+    unreached = tuple(stage.learned[place] for place in frozen)
+    return Gradients(groups, (*names, *(["the input"] if of_input else [])), of_input, unreached)
 
 
 def _reaches_input(sequences: Sequences, inputs: Any, cotangent: Any) -> bool:

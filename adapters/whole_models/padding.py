@@ -187,9 +187,27 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
             if hidden is None or found.kind == "additive":
                 return found.against_its_name() if hidden is None else found
             return found.as_documented(hides=hidden)
+    if usual is None and hidden is not None:
+        return _as_said(name, hidden, sequences, drawn[0])
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None
+
+
+def _as_said(name: str, hides: bool, sequences: Sequences, inputs: Array) -> Padding | None:
+    """Return the reading of an argument of each token that documentation gives, though what the model hides is unclear.
+
+    It has an effect where something is hidden, and none where nothing is.
+    """
+    for kind in ("bool", "int", "float"):
+        reading = Padding(name, kind, 2, true_is_real=not hides)
+        try:
+            if _may_hide_nothing([reading], sequences, inputs) and _has_effect(reading, sequences, inputs):
+                return reading
+        except Exception:
+            # Whatever the model raises on what it does not take.
+            continue
+    return None
 
 
 def _decided(readings: list[Padding], sequences: Sequences, inputs: Array) -> Padding | str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from veriformer.adapters.capture.torch_names import named_parameters
 from veriformer.adapters.whole_models.bound_part import BoundPart, WeightPlace
 from veriformer.adapters.whole_models.wrapping import NotWrapped
 
@@ -28,7 +29,7 @@ class TorchModule:
         self.dtype_name = "float32" if dtype == "float64" else dtype
         self._dtype = getattr(torch, self.dtype_name)
         self._tensors = _floating(self._module)
-        parameters = dict(model.named_parameters(remove_duplicate=False))
+        parameters = dict(named_parameters(model, remove_duplicate=False))
         self._cells = {name: _Cells(place, parameters) for name, place in part.weights.items()}
         self._zeroed = [_Cells(place, parameters) for place in part.zeroed]
         # The module computes in its own precision on these; the model's tensors are exchanged for them during a call.

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils._pytree import tree_map
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.capture.torch_models import eagerly, shapes_of, shapes_of_others, unwrapped
+from veriformer.adapters.capture.torch_names import called_of, named_parameters
 from veriformer.adapters.capture.torch_state import in_evaluation_mode, on_copies
 from veriformer.adapters.capture.torch_widening import widened
 from veriformer.adapters.errors import NotDifferentiable
@@ -60,13 +61,13 @@ class TorchStage(Stage):
         arrays = TorchArrays()
         self.framework = arrays
         self.model = model
-        self.called = model.forward
+        self.called = called_of(model)
         parameters = [one for one in model.parameters() if one.is_floating_point()]
         self.dtype = str(parameters[0].dtype if parameters else torch.get_default_dtype()).removeprefix("torch.")
         self.shapes = shapes_of(model)
         self.buffers = shapes_of_others(model)
         self.size = sum(parameter.numel() for parameter in parameters)
-        learned = [(n, one) for n, one in model.named_parameters() if one.requires_grad and one.is_floating_point()]
+        learned = [(n, one) for n, one in named_parameters(model) if one.requires_grad and one.is_floating_point()]
         self.learned = tuple(name for name, _ in learned)
         self._learned = [one for _, one in learned]
         self._recording = False

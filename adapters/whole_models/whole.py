@@ -13,7 +13,7 @@ from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.whole_models.caching import caching_of
-from veriformer.adapters.whole_models.gradients import gradients_of
+from veriformer.adapters.whole_models.gradients import Gradients, gradients_of
 from veriformer.adapters.whole_models.lengths import longest_that_runs, most_samples
 from veriformer.adapters.whole_models.losses import loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
@@ -23,6 +23,9 @@ from veriformer.adapters.whole_models.segments import segments_without_effect
 from veriformer.adapters.whole_models.sequence import Array, Sequences, sequences_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotRepeatable
+
+# So many parameters are named, the others are not.
+_FEW_NAMES = 4
 
 # The first tokens are often special: padding, beginning, end, unknown, mask.
 _SPECIAL = 5
@@ -85,6 +88,7 @@ class WholeModel:
             notices=(
                 *sequences.notices,
                 *sequences.stage.said,
+                *_of_frozen(features.gradients),
                 *_of_padding(features.padding),
                 *_idle(segments_without_effect(sequences, draw, longest)),
             ),
@@ -102,6 +106,13 @@ class WholeModel:
         if found is not None or self.padding_token is None or rows is None or rows < 2:
             return found
         return PaddingToken(self.padding_token, (self.padding_token + 1) % rows)
+
+
+def _of_frozen(gradients: Gradients | None) -> tuple[str, ...]:
+    if gradients is None or not gradients.frozen:
+        return ()
+    names = ", ".join(gradients.frozen[:_FEW_NAMES]) + (" …" if len(gradients.frozen) > _FEW_NAMES else "")
+    return (f"no gradient reaches {names}: the code says what is frozen, and keeps them from it",)
 
 
 def _idle(names: Sequence[str]) -> tuple[str, ...]:

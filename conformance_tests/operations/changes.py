@@ -120,7 +120,8 @@ _FLOATS: dict[str, Kind] = {
     "subnormal": _subnormal,
     "hundred": _some_of_either_sign(100.0),
     "large": _some_of_either_sign(2e4),
-    "huge": _some_of_either_sign(1e30),
+    # Its square is finite in float32, since what squares a logit, as a z-loss does, may be switched off by a factor 0.
+    "huge": _some_of_either_sign(1e18),
     "far_below": _some(-2e9),
     "ties": _ties,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.argument_mistakes import argument_mistakes
 from veriformer.conformance_tests.recognition.attention_mistakes import attention_mistakes
@@ -222,6 +223,8 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
         maps = model.sublayers.nearest_maps(site.query_value)
         if site.output_value in inside or not maps or not model.readings or _is_part_of_more(model, site):
             continue
+        if not _averages(site):
+            continue
         if any(_is_of_experts(model, site, mixture) for mixture in model.mixtures) or _is_of_chosen(model, site):
             continue
         if _goes_into_stream(model, site, maps[0]):
@@ -230,6 +233,11 @@ def _of_missing_maps(model: ModelReading) -> Iterator[Departure]:
             sentence = "the heads' outputs go into the stream without an output projection"
             item = Suspicion("attention_output", site.steps[-1], sentence, (suspected("out_proj_missing"),))
             yield departure(model, path, layer_in(path), "self_attention", item)
+
+
+def _averages(site: Site) -> bool:
+    """Return whether the weights of each query sum to 1: other chains of products need not be an attention."""
+    return site.weights is None or bool(np.allclose(np.sum(site.weights, axis=-1), 1.0, atol=1e-3))
 
 
 def _is_of_experts(model: ModelReading, site: Site, mixture: Mixture) -> bool:

@@ -153,6 +153,16 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
             start = _first_row(rows, table)
             if start is not None:
                 return Positions("learned", "", start, place, name)
+    for words, scale in (("", 1.0), (_DIVIDED, math.sqrt(width))):
+        found = _of_waves(table * scale, place)
+        if found is not None:
+            return replace(found, layout=found.layout + words)
+    return Positions("fixed", "", 0, place) if len(table) > 1 else None
+
+
+def _of_waves(table: Array, place: int) -> Positions | None:
+    """Return the sines and cosines of positions that a table holds; None where it holds something else."""
+    width = table.shape[-1]
     for layout in _LAYOUTS:
         expected = _sinusoids(len(table) + 3, width, layout)
         for start in range(3):
@@ -164,7 +174,7 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
             layout, base, is_last_exact, _ = waves
             words = f"{layout}, base {base:g}{f', the last 1/{base:g}' if is_last_exact else ''}"
             return Positions("sinusoidal", words, start, place)
-    return Positions("fixed", "", 0, place) if len(table) > 1 else None
+    return None
 
 
 def _first_row(rows: Array, table: Array) -> int | None:
@@ -182,6 +192,7 @@ def _sinusoids(length: int, width: int, layout: str) -> Array | None:
 
 # Tables that correct models have as well: of tensor2tensor, fairseq and Whisper, of a larger base, and of diffusion.
 _OTHER_TABLES = ("frequencies=last_frequency_exact", "frequencies=base_100000", "functions=cosine_first")
+_DIVIDED = ", divided by √d"
 _WRONG_TABLES = {
     "by sample": ("the position that is added is that of the sample in the batch", "pe_indexed_by_batch"),
     "one for all": ("every token gets the same row of positions", "pe_single_row_not_slice"),
@@ -308,6 +319,7 @@ def _of_unknown_table(flow: Flow, embedding: Embedding, positions: Positions, wi
                 for layout in _LAYOUTS
             ]
             found = tuple(one for one in named(calls) if one.name not in _OTHER_TABLES)
-            if found:
+            # Tokens × √d + positions is √d times tokens + positions / √d, so that only both at once are a mistake.
+            if found and not (positions.layout.endswith(_DIVIDED) and embedding.factor == 1.0):
                 sentence = found[0].sentence or "the table of positions is none that is right"
                 yield Suspicion("positions", positions.place, sentence, of_named(found), positions.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+import numpy as np
 from veriformer.adapters.capture.trace import Kind, Trace
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.attentions import read_attention
@@ -144,7 +145,12 @@ class ModelReading:
         return False
 
     def _rows_of(self, sublayer: Sublayer) -> int:
-        """Return how many vectors a sublayer ran on, where others of its stream ran on more; enough elsewhere."""
+        """Return how many vectors a sublayer ran on, where others of its stream ran on more; enough elsewhere.
+
+        What ran on NaN alone ran on none: whatever made them is what can be judged.
+        """
+        if np.isnan(self.flow.array(sublayer.entry.input)).all():
+            return 0
         rows = self.flow.array(sublayer.entry.input).size // max(self.maps.width_in(sublayer.entry), 1)
         most = max((self.flow.array(one.input).size for one in self.maps.linear), default=0)
         return rows if most > self.flow.array(sublayer.entry.input).size else max(rows, LEAST_ROWS)

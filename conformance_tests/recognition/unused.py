@@ -20,6 +20,8 @@ from veriformer.conformance_tests.recognition.sublayers import (
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 _LEAST_UNDERSTOOD = 0.8
+# Those of a filter's outputs, its inputs, and at least two of places.
+_FILTER_AXES = 4
 # What an unused vector of a part is called.
 _DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_bias_dropped"}
 
@@ -72,10 +74,21 @@ def _is_of_segments(model: ModelReading, name: str) -> bool:
     return len(given) < 2 and of_segments
 
 
+def _is_of_images_left_out(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter stands beside filters of patches that nothing calls: no image was handed over."""
+    module = name.rpartition(".")[0]
+    around = f"{module}." if module else ""
+    beside = (one for one in model.unused() if one.startswith(around) and one != name)
+    filters = (one for one in beside if model.flow.array(model.trace.parameters[one]).ndim >= _FILTER_AXES)
+    return layer_in(name) is None and any(not _was_called(model, one) for one in filters)
+
+
 def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bool:
     used = [one for one in model.trace.parameters if one not in unused]
     pattern, module = _pattern(name), name.rpartition(".")[0]
-    if _is_of_segments(model, name) or (layer_in(name) is None and model.acts_on_a_part(name)):
+    if _is_of_segments(model, name) or _is_of_images_left_out(model, name):
+        return False
+    if layer_in(name) is None and model.acts_on_a_part(name):
         # What is pooled serves heads of other classes.
         return False
     if _has_no_numbers(model, name) or (not _was_called(model, name) and not _is_missed(model, name, used)):
@@ -154,15 +167,17 @@ def _goes_with_what_is_left_out(model: ModelReading, norm: str, around: str) -> 
     """
     unused = set(model.unused())
     beside: dict[str, list[str]] = {}
+    inside = f"{around}." if around else ""
     for one in model.trace.parameters:
-        if one.startswith(f"{around}.") and not one.startswith(f"{norm}."):
-            beside.setdefault(one.removeprefix(f"{around}.").partition(".")[0], []).append(one)
+        if one.startswith(inside) and not one.startswith(f"{norm}."):
+            beside.setdefault(one.removeprefix(inside).partition(".")[0], []).append(one)
     matrices = [names for names in beside.values() if not all(model.is_vector(name) for name in names)]
     return any(all(name in unused for name in names) and not _ran_of(model, around, names) for names in matrices)
 
 
 def _ran_of(model: ModelReading, around: str, names: Sequence[str]) -> bool:
-    return _runs(model, f"{around}.{names[0].removeprefix(f'{around}.').partition('.')[0]}")
+    inside = f"{around}." if around else ""
+    return _runs(model, inside + names[0].removeprefix(inside).partition(".")[0])
 
 
 def _is_norm(model: ModelReading, module: str) -> bool:

@@ -7,7 +7,7 @@ what it states under a known name was found in none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -380,7 +380,21 @@ def stated_under(model: ModelReading, names: re.Pattern[str]) -> dict[str, objec
     paths = [one.path for one in model.readings]
     known = model.trace.configuration.items()
     named = {name: value for name, value in known if names.match(name.rpartition(".")[2])}
+    named = {name: value for name, value in named.items() if not _is_told_anew(name, model.trace.configuration)}
     return {name: value for name, value in named.items() if any(_speaks_of(name, path, paths) for path in paths)}
+
+
+def _is_told_anew(name: str, every: Iterable[str]) -> bool:
+    """Return whether the configuration of a language model has a group of its own in place of the whole's.
+
+    Where "config.text_config.rope_parameters" stands, "config.rope_parameters" is said of something else.
+    """
+    whole, _, inside = name.partition(".")
+    group = inside.rpartition(".")[0]
+    if not group or "_config" in group:
+        return False
+    anew = re.compile(rf"^{re.escape(whole)}\.(\w+)_config\.{re.escape(group)}\.")
+    return any(found.group(1) not in _OF_OTHERS for found in map(anew.match, every) if found)
 
 
 _OPPOSITES = {"encoder": "decoder", "decoder": "encoder"}

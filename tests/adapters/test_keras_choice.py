@@ -48,3 +48,13 @@ def test_what_the_user_says_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     monkeypatch.setenv("KERAS_BACKEND", "numpy")
     with keras_choice.chosen():
         assert keras_choice.os.environ["KERAS_BACKEND"] == "numpy"
+
+
+def test_a_file_that_names_one_itself_is_not_forestalled(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    _installed(monkeypatch, "keras", "torch")
+    (tmp_path / "model.py").write_text("import os\nos.environ.setdefault('KERAS_BACKEND', 'jax')\n", encoding="utf-8")
+    with keras_choice.chosen(tmp_path / "model.py"):
+        assert "KERAS_BACKEND" not in keras_choice.os.environ
+    (tmp_path / "model.py").write_text("import keras\n", encoding="utf-8")
+    with keras_choice.chosen(tmp_path / "model.py"):
+        assert keras_choice.os.environ["KERAS_BACKEND"] == "torch"

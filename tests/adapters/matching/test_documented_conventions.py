@@ -40,6 +40,8 @@ def named(found: Any) -> set[tuple[str, ...]]:
         "Causal. The queries are the *last* positions of the keys.",
         "Causal: query i stands at position i + S - L.",
         "causal: the mask is aligned to the bottom right corner.",
+        "With causal the queries are the most recent of the keys in the cache.",
+        "``causal=True`` lines the mask up with the last row and column of the logits.",
     ),
 )
 def test_an_alignment_that_is_stated(loaded: Callable[..., Any], documented: str) -> None:

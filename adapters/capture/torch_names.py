@@ -1,0 +1,50 @@
+"""What the parameters of a PyTorch module are called, and what it is called by; a Keras layer has its own names.
+
+On PyTorch a Keras layer is a module, whose parameters lie in one dictionary of the outermost layer, named by a path of
+Keras; the layers in it are attributes, as those of any module.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def named_parameters(model: nn.Module, *, remove_duplicate: bool = True) -> Iterator[tuple[str, nn.Parameter]]:
+    """Yield the parameters of a module by path, as `Module.named_parameters` does."""
+    names = _names_of_keras(model)
+    for name, parameter in model.named_parameters(remove_duplicate=remove_duplicate):
+        yield names.get(id(parameter), name), parameter
+
+
+def named_buffers(model: nn.Module, *, remove_duplicate: bool = True) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the buffers of a module by path, as `Module.named_buffers` does."""
+    names = _names_of_keras(model)
+    for name, buffer in model.named_buffers(remove_duplicate=remove_duplicate):
+        yield names.get(id(buffer), name), buffer
+
+
+def called_of(model: nn.Module) -> Callable[..., Any]:
+    """Return the method whose signature names what a module is given."""
+    called: Callable[..., Any] = model.call if _is_keras(model) else model.forward
+    return called
+
+
+def _is_keras(model: nn.Module) -> bool:
+    layers = getattr(sys.modules.get("keras"), "Layer", None)
+    return layers is not None and isinstance(model, layers)
+
+
+def _names_of_keras(model: nn.Module) -> dict[int, str]:
+    """Return the path of each variable of Keras by its tensor: that of the layer that made it, and its name."""
+    names: dict[int, str] = {}
+    for path, module in model.named_modules():
+        if _is_keras(module):
+            for variable in (*module._trainable_variables, *module._non_trainable_variables):
+                name = f"{path}.{variable.name}" if path else str(variable.name)
+                names.setdefault(id(variable.value), name)
+    return names

@@ -1,0 +1,116 @@
+"""Kinds of models that were accused or passed over in a twentieth set of strangers' files, and of architectures."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from veriformer import check, reference
+
+TOKENS = torch.randint(2, 30, (3, 11), generator=torch.Generator().manual_seed(0))
+
+
+def said(report: Any) -> list[str]:
+    return [one.sentence for one in report.departures]
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.LayerNorm(32), torch.nn.LayerNorm(32)
+        self.qkv, self.out = torch.nn.Linear(32, 96), torch.nn.Linear(32, 32)
+        self.wide, self.back = torch.nn.Linear(32, 64), torch.nn.Linear(64, 32)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q, k, v = (one.view(batch, length, 4, 8).transpose(1, 2) for one in self.qkv(self.first(x)).chunk(3, -1))
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(8)).softmax(-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, length, 32))
+        return x + self.back(torch.nn.functional.silu(self.wide(self.second(x))))
+
+
+class Encoder(torch.nn.Module):
+    """Tokens and sinusoids, of which either may be scaled, and layers behind something else."""
+
+    def __init__(self, *, of_tokens: float = 1.0, of_positions: float = 1.0, between: Any = None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = torch.nn.Embedding(30, 32)
+        positions = torch.as_tensor(reference.sinusoidal_positions(64, 32), dtype=torch.float32)
+        self.register_buffer("positions", positions, persistent=False)
+        self.layers, self.norm = torch.nn.ModuleList((Block(), Block())), torch.nn.LayerNorm(32)
+        self.of_tokens, self.of_positions, self.between = of_tokens, of_positions, between or (lambda x: x)
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens) * self.of_tokens + self.positions[: tokens.shape[1]] * self.of_positions
+        return self.norm(self.layers[1](self.between(self.layers[0](x))))
+
+
+@pytest.mark.parametrize(
+    ("of_tokens", "of_positions", "departs"),
+    ((32**0.5, 1.0, False), (1.0, 32**-0.5, False), (32**0.5, 32**-0.5, True)),
+)
+def test_positions_divided_by_the_root_are_tokens_times_it(
+    of_tokens: float, of_positions: float, departs: bool
+) -> None:
+    report = check(Encoder(of_tokens=of_tokens, of_positions=of_positions), inputs=(TOKENS,))
+    assert bool(said(report)) is departs
+    if departs:
+        assert {suspect.name for one in report.departures for suspect in one.suspects} == {"pe_scaled_down"}
+
+
+def test_what_ran_on_nan_alone_is_not_judged() -> None:
+    assert not said(check(Encoder(between=lambda x: (x - x) / (x - x)), inputs=(TOKENS,)))
+
+
+class Turned(torch.nn.Module):
+    """A language model whose configuration has a group for its rotation, beside one of the whole for another part."""
+
+    def __init__(self, base: float) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        inner = SimpleNamespace(rope_parameters={"rope_theta": 10000.0}, hidden_size=32)
+        self.config = SimpleNamespace(text_config=inner, rope_parameters={"rope_theta": 1200.0})
+        self.language_model = torch.nn.ModuleList((Block(), Block()))
+        self.table, self.turned_by = torch.nn.Embedding(30, 32), [base]
+        for one in self.language_model:
+            one.forward = lambda x, one=one: self.turned(one, x)  # type: ignore[method-assign]
+
+    def turned(self, block: Block, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q, k, v = (one.view(batch, length, 4, 8).transpose(1, 2) for one in block.qkv(block.first(x)).chunk(3, -1))
+        angles = torch.arange(length)[:, None] * self.turned_by[0] ** (-torch.arange(0, 8, 2) / 8)
+        cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
+        q, k = (one * cos + torch.cat((-one[..., 4:], one[..., :4]), -1) * sin for one in (q, k))
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(8)).softmax(-1)
+        return x + block.out((weights @ v).transpose(1, 2).reshape(batch, length, 32))
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        for one in self.language_model:
+            x = one(x)
+        return x
+
+
+def test_a_group_of_the_language_model_stands_for_that_of_the_whole() -> None:
+    assert not said(check(Turned(10000.0), inputs=(TOKENS,)))
+    wrong = said(check(Turned(500.0), inputs=(TOKENS,)))
+    assert wrong and all("config.text_config.rope_parameters.rope_theta is 10000" in one for one in wrong)
+
+
+class OfImagesToo(Encoder):
+    """An encoder with a norm and a table that patches alone use, and filters that nothing calls without an image."""
+
+    def __init__(self, *, filters: bool) -> None:
+        super().__init__()
+        if filters:
+            self.patches = torch.nn.Conv2d(3, 32, 4)
+        self.pos_embed, self.of_patches = torch.nn.Parameter(torch.zeros(1, 17, 32)), torch.nn.LayerNorm(32)
+
+
+def test_what_stands_beside_filters_that_nothing_calls_is_for_images() -> None:
+    assert not said(check(OfImagesToo(filters=True), inputs=(TOKENS,)))
+    assert "the result does not depend on its pos_embed" in said(check(OfImagesToo(filters=False), inputs=(TOKENS,)))

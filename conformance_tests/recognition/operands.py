@@ -49,6 +49,7 @@ def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
     groups = grouped(heads)
     first: Operand | None = None
     paired_anew: Operand | None = None
+    moved_before: Operand | None = None
     orders: list[Array | None] = []
     for split in splits_of(flow, one, heads, end):
         if any(_same_order(split.columns, order) for order in orders):
@@ -57,12 +58,14 @@ def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
         found = _read_from(flow, split, groups, end)
         if found.understood and _keeps_pairs(found):
             # Components that only stood otherwise while they were turned are paired as before.
-            if paired_anew is None or split.layout != "other":
+            if split.layout != "other":
                 return found
+            moved_before = moved_before or found
         elif found.understood:
             paired_anew = paired_anew or found
         first = first or found
-    return paired_anew or first or Operand(groups.array, groups, None, understood=False)
+    # Where components were moved before they were turned, they are paired as the projection has them.
+    return paired_anew or moved_before or first or Operand(groups.array, groups, None, understood=False)
 
 
 def _keeps_pairs(found: Operand) -> bool:

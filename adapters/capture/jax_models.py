@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 from veriformer.adapters.capture.jax_places import modules_marked
+from veriformer.adapters.capture.keras_paths import named_layers
 from veriformer.adapters.capture.linen import applied
 from veriformer.adapters.capture.trace import Origin
 from veriformer.adapters.capture.weights import is_formula
@@ -295,7 +296,7 @@ def _keras_program(model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, A
     if not model.built:
         model(*inputs, **keywords)
     learned, others = model.trainable_variables, model.non_trainable_variables
-    layers = list(_keras_layers(model))
+    layers = list(named_layers(model))
     paths = _keras_paths(layers)
     leaves = tuple(
         Leaf(name, variable.value, "parameter" if variable.trainable else "buffer", tuple(paths[id(variable)][1:]))
@@ -314,13 +315,6 @@ def _keras_program(model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, A
     return Program(
         "keras", leaves, call, model.call, modules=_kinds(layers), in_float64=lambda: _keras_in_float64(model)
     )
-
-
-def _keras_layers(layer: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a layer and those inside, each under the names of those around it; Keras has no paths by attribute."""
-    yield path, layer
-    for inner in layer._flatten_layers(include_self=False, recursive=False):
-        yield from _keras_layers(inner, f"{path}.{inner.name}" if path else inner.name)
 
 
 def _keras_paths(layers: list[tuple[str, Any]]) -> dict[int, list[str]]:

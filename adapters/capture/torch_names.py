@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from veriformer.adapters.capture.keras_paths import named_layers
 
 
 def named_parameters(model: nn.Module, *, remove_duplicate: bool = True) -> Iterator[tuple[str, nn.Parameter]]:
@@ -40,11 +41,14 @@ def _is_keras(model: nn.Module) -> bool:
 
 
 def _names_of_keras(model: nn.Module) -> dict[int, str]:
-    """Return the path of each variable of Keras by its tensor: that of the layer that made it, and its name."""
+    """Return the path of each variable of Keras by its tensor: that of the layer that made it, and its name.
+
+    A layer in a list is no attribute, and has the names of the layers around it.
+    """
     names: dict[int, str] = {}
-    for path, module in model.named_modules():
-        if _is_keras(module):
-            for variable in (*module._trainable_variables, *module._non_trainable_variables):
-                name = f"{path}.{variable.name}" if path else str(variable.name)
-                names.setdefault(id(variable.value), name)
+    layers = [(path, module) for path, module in model.named_modules() if _is_keras(module)]
+    for path, layer in (*layers, *(named_layers(model) if layers else ())):
+        for variable in (*layer._trainable_variables, *layer._non_trainable_variables):
+            name = f"{path}.{variable.name}" if path else str(variable.name)
+            names.setdefault(id(variable.value), name)
     return names

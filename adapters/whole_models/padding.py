@@ -187,6 +187,8 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
             if hidden is None or found.kind == "additive":
                 return found.against_its_name() if hidden is None else found
             return found.as_documented(hides=hidden)
+    if usual is None and hidden is None and _STANDARD.search(name):
+        hidden = bool(_TRUE_IS_PADDING.search(name))
     if usual is None and hidden is not None:
         return _as_said(name, hidden, sequences, drawn[0])
     if usual is None or _STANDARD.search(name):
@@ -195,7 +197,7 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
 
 
 def _as_said(name: str, hides: bool, sequences: Sequences, inputs: Array) -> Padding | None:
-    """Return the reading of an argument of each token that documentation gives, though what the model hides is unclear.
+    """Return the reading of an argument of each token by its documentation or name, though what is hidden is unclear.
 
     It has an effect where something is hidden, and none where nothing is.
     """

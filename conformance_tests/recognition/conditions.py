@@ -85,7 +85,7 @@ def words_of_vector(flow: Flow, condition: Condition) -> str:
 def unused_parts(flow: Flow, conditioned: Sequence[Norm | Gated], one: LinearMap) -> Iterator[str]:
     """Yield the parts of what a map gives, each in words, that neither condition a stream nor go anywhere else."""
     conditions = [condition for each in conditioned for _, condition in conditions_of(each)]
-    found = [piece for condition in conditions if (piece := _piece(flow, condition.of)) and piece[0] == one.output]
+    found = [piece for condition in conditions if (piece := piece_of(flow, condition.of)) and piece[0] == one.output]
     counts = {count for _, _, count in found}
     if len(counts) != 1:
         return
@@ -112,7 +112,7 @@ def _is_moved(flow: Flow, value: int) -> bool:
     return step is not None and step.kind == Kind.REARRANGEMENT
 
 
-def _piece(flow: Flow, one: Expression) -> tuple[int, int, int] | None:
+def piece_of(flow: Flow, one: Expression) -> tuple[int, int, int] | None:
     """Return the longer vector that a vector is a part of, which part, and of how many; None where it is whole."""
     while isinstance(one, Shifted | Scaled | Activated):
         one = one.of
@@ -133,7 +133,7 @@ def _part_in_words(flow: Flow, one: Expression) -> str:
     """Return which part of a longer vector a vector is; its name alone where it is the whole."""
     if isinstance(one, Fixed):
         return "a learned vector"
-    piece = _piece(flow, one)
+    piece = piece_of(flow, one)
     if piece is not None:
         return f"part {piece[1] + 1} of {piece[2]} of the condition"
     return "some of the condition" if isinstance(one, Taken) else "the condition"

@@ -15,7 +15,7 @@ from veriformer.conformance_tests.recognition.embeddings import (
 from veriformer.conformance_tests.recognition.expressions import Norm, Output, Sum
 from veriformer.conformance_tests.recognition.findings import Departure
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
+from veriformer.conformance_tests.recognition.patches import NO_PATCHES, OTHERWISE_INSIDE, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, without_lists
 from veriformer.conformance_tests.recognition.positions_kept import displaced_by, moved_in
 from veriformer.conformance_tests.recognition.positions_of_some import mistakes_of_some_positions
@@ -219,7 +219,7 @@ def _of_image(model: ModelReading) -> Iterator[Departure]:
     sentence = ""
     if words == NO_PATCHES:
         sentence = "each vector goes to pieces of the image that are no patch of it: axes are not exchanged"
-    elif words and (cut := _cut_into(model, image)) and words != f"laid out as {cut}":
+    elif words and (cut := _cut_into(model, image)) and words.partition(OTHERWISE_INSIDE)[0] != f"laid out as {cut}":
         sentence = f"an image is cut into {cut}, and the result is {words}"
     if sentence:
         place = model.flow.maker(image) or one.step

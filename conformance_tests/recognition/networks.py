@@ -93,19 +93,23 @@ def read_network(reader: Reader, sublayer: FeedForwardSublayer) -> NetworkReadin
     return NetworkReading(sublayer, None, gated=len(sublayer.inner) > 1)
 
 
-def branches_in_order(flow: Flow, network: NetworkReading) -> tuple[str, ...]:
+def branches_in_words(flow: Flow, network: NetworkReading) -> str:
     """Return in which order one map gives gate and up; nothing where each has its own, or the columns mix."""
     gate, up = network.gate, network.up
     if gate is None or up is None or gate.map.step != up.map.step:
-        return ()
+        return ""
     output = flow.array(gate.map.output)
-    first = {}
+    first, columns = {}, {}
     for name, branch in (("gate", gate), ("up", up)):
         found = places(output, flow.array(branch.start))
         if found is None:
-            return ()
-        first[name] = int((found.reshape(-1, found.shape[-1])[0] % output.shape[-1]).min())
-    return () if first["gate"] == first["up"] else tuple(sorted(first, key=lambda name: first[name]))
+            return ""
+        columns[name] = found.reshape(-1, found.shape[-1])[0] % output.shape[-1]
+        first[name] = int(columns[name].min())
+    if first["gate"] == first["up"]:
+        return ""
+    in_turns = all(len(one) > 1 and (np.diff(one) == len(first)).all() for one in columns.values())
+    return f"one map for {' and '.join(sorted(first, key=first.__getitem__))}{' in turns' if in_turns else ''}"
 
 
 def _branch_of(expression: Expression) -> Branch | None:

@@ -25,7 +25,7 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_order
+from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_words
 from veriformer.conformance_tests.recognition.other_maps import parts_of_other_maps, source_in_words
 from veriformer.conformance_tests.recognition.patches import NO_PATCHES, image_words, patch_words
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, path_of_maps
@@ -254,7 +254,7 @@ def _activation_in_words(flow: Flow, network: NetworkReading | None) -> str:
     if network.gate is None or network.up is None:
         return network.activation
     shift = "" if network.up.shift == 0.0 else f", linear branch + {network.up.shift:g}"
-    order = f", one map for {' and '.join(order)}" if (order := branches_in_order(flow, network)) else ""
+    order = f", {words}" if (words := branches_in_words(flow, network)) else ""
     return f"{'clamped ' if network.gate.limited else ''}{network.activation}{shift}{order}"
 
 
@@ -344,7 +344,9 @@ def _end_parts(model: ModelReading, one: LinearMap, departures: Sequence[Departu
     cap, factor = final_cap(model, one), final_factor(model, one)
     times = [] if factor in (None, 1.0) else [f"logits times {factor:.4g}"]
     done = times if cap is None else [cap.words]
-    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *done))
+    image = image_words(model.flow, one, model.trace.outputs[0]) if model.trace.outputs else ""
+    laid_out = [image] if image not in ("", NO_PATCHES) else []
+    words = ", ".join(("unembedding" + tied, *_read_by_end(model, one), *laid_out, *done))
     yield Part(path, "unembedding", None, words, {"tied": bool(tied)}, status, 1, 1, one.step)
 
 
@@ -367,9 +369,6 @@ def _read_by_end(model: ModelReading, one: LinearMap) -> Iterator[str]:
         read = read.of
     if factor != 1.0:
         yield f"of the stream times {factor:.4g}"
-    laid_out = image_words(model.flow, one, model.trace.outputs[0]) if model.trace.outputs else ""
-    if laid_out and laid_out != NO_PATCHES:
-        yield laid_out
 
 
 def _leads_to_a_map(model: ModelReading, one: LinearMap) -> bool:

@@ -11,6 +11,8 @@ from veriformer.conformance_tests.recognition.tracking import places
 _IMAGE_AXES = 4
 # An image has no more channels than this, and more rows and columns.
 _MOST_CHANNELS = 4
+OTHERWISE_INSIDE = ", the numbers of each "
+"""What comes before the order of the numbers in a patch, where that is not row by row."""
 NO_PATCHES = "pieces of the image that are no patches"
 
 
@@ -40,8 +42,7 @@ def image_words(flow: Flow, one: LinearMap, image: int) -> str:
     found = places(vectors, array)
     if found is None or (found[0] >= vectors[0].size).any():
         return ""
-    tokens = found[0].ravel() // vectors.shape[-1]
-    order = np.argsort(tokens, kind="stable").reshape(vectors.shape[1], -1)
+    order = np.argsort(found[0].ravel(), kind="stable").reshape(vectors.shape[1], -1)
     # (C, H, W) in PyTorch, (H, W, C) in JAX and Keras.
     laid_out = (_laid_out(order, array.shape[1:], channels) for channels in (0, 2))
     return next(filter(None, laid_out), NO_PATCHES)
@@ -56,7 +57,10 @@ def _laid_out(order: Array, shape: tuple[int, ...], channels: int) -> str:
     heights, widths = (np.ptp(axis, axis=-1) + 1 for axis in axes)
     if (heights * widths * shape[channels] != order.shape[-1]).any() or len(np.unique(heights)) > 1:
         return ""
-    return f"laid out as patches of {heights[0]} × {widths[0]}, {_order(*(axis.min(axis=-1) for axis in axes))}"
+    words = f"laid out as patches of {heights[0]} × {widths[0]}, {_order(*(axis.min(axis=-1) for axis in axes))}"
+    channel = np.unravel_index(order[0], shape)[channels]
+    inside = _order(*(axis[0][channel == channel[0]] for axis in axes))
+    return words if inside == "row by row" else words + OTHERWISE_INSIDE + inside
 
 
 def _order(rows: Array, columns: Array) -> str:

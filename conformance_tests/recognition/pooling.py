@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.agreement import agree
 from veriformer.conformance_tests.recognition.expressions import Norm
@@ -80,7 +81,22 @@ def pooled_of(model: ModelReading, value: int) -> Pooled | None:
         found = _pooled(model, inner) if inner >= 0 else None
         if found is not None:
             return Pooled(f"of {found.words}{words}", found.stream)
-    return None
+    return _side_by_side(model, value)
+
+
+def _side_by_side(model: ModelReading, value: int) -> Pooled | None:
+    """Return of which positions the vectors are that were put side by side; None where one of them is of no such."""
+    step = model.flow.making(value)
+    if step is None or step.kind != Kind.REARRANGEMENT or len(step.operands) < len("AB"):
+        return None
+    sizes = [model.flow.shape(one)[-1:] for one in step.operands]
+    if sum(size[0] for size in sizes if size) != model.flow.shape(value)[-1]:
+        return None
+    found = [_pooled(model, one) for one in step.operands]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    return Pooled(f"of {' beside '.join(one.words for one in known)}", known[-1].stream)
 
 
 def positions_read(model: ModelReading, one: LinearMap) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from veriformer.conformance_tests.recognition.layered import Layered
+from veriformer.conformance_tests.recognition.logit_remarks import remarks_on_logits
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.norm_remarks import remarks_on_norms
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 
@@ -15,9 +16,10 @@ def remarks_on(model: ModelReading) -> tuple[str, ...]:
     return (
         *(tuple(_layers_of_one_object(model)) or _layers_with_the_same_weights(model)),
         *_sublayers_without_norm(model),
-        *_norms_in_other_places(model),
+        *remarks_on_norms(model),
         *_causal_in_part(model),
         *_factors_of_tables(model),
+        *remarks_on_logits(model),
     )
 
 
@@ -107,32 +109,6 @@ def _factors_of_tables(model: ModelReading) -> Iterator[str]:
         return
     *others, last = (f"of {path} are {_times(factor)}" for path, factor in tables)
     yield f"the rows {', those '.join(others)}, and those {last}"
-
-
-def _norms_in_other_places(model: ModelReading) -> Iterator[str]:
-    """Yield that all sublayers of one kind have their norm at another place than all those of the other kinds."""
-    for stack in dict.fromkeys(one.stack for one in model.readings):
-        judged = [one for one in model.readings if one.stack == stack and one.is_judged and not one.is_expert]
-        # The norm behind the last one may be that of the whole stack.
-        places: dict[str, set[str]] = {}
-        for one in judged[:-1]:
-            places.setdefault(one.kind, set()).add(_place_of_norm(one))
-        told = {kind: next(iter(found)) for kind, found in places.items() if len(found) == 1}
-        if len(told) == len(places) and "" not in told.values() and len(set(told.values())) > 1:
-            of_places = {where: [kind for kind in told if told[kind] == where] for where in told.values()}
-            yield ", ".join(f"the norm of each {_either(kinds)} is {where}" for where, kinds in of_places.items())
-
-
-def _either(kinds: Sequence[str]) -> str:
-    return " or ".join(kind.replace("_", "-") for kind in kinds)
-
-
-def _place_of_norm(one: Layered) -> str:
-    """Return where the one norm of a sublayer stands, in words; empty where it has none, or several."""
-    place = one.place
-    known = {"before it": place.before, "on its output": place.on_output, "behind the sum": place.after}
-    found = [words for words, norm in known.items() if norm is not None]
-    return found[0] if len(found) == 1 else ""
 
 
 def _times(factor: str) -> str:

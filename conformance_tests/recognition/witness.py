@@ -106,9 +106,30 @@ def _groups(one: Layered) -> list[float | str]:
 
 
 def _windows(one: Layered) -> list[float | str]:
+    left, right = _window_of(one)
+    return [] if left is None or right else [left + 1]
+
+
+def _bands(one: Layered) -> list[float | str]:
+    """Return how many keys before and behind its own a query sees, where it sees some on both sides."""
+    left, right = _window_of(one)
+    return [left + right] if left and right else []
+
+
+def _window_of(one: Layered) -> tuple[int | None, int | None]:
     setting = one.attention.setting if one.attention is not None else None
-    left = setting.window[0] if setting is not None and setting.window is not None else None
-    return [] if left is None else [left + 1]
+    return (None, None) if setting is None or setting.window is None else setting.window
+
+
+def _is_band(stated: object, found: float | str) -> bool:
+    """Return whether a stated number is that of the keys on both sides, the query's own among them or not."""
+    return not isinstance(found, str) and any(_is_near(stated, one) for one in (found, found + 1))
+
+
+def _is_band_or_side(stated: object, found: float | str) -> bool:
+    """Return whether a stated number is that of the keys on both sides, or on one of them."""
+    sides = not isinstance(found, str) and any(_is_near(stated, one) for one in (found / 2, found / 2 + 1))
+    return sides or _is_band(stated, found)
 
 
 def _is_window(stated: object, found: float | str) -> bool:
@@ -139,7 +160,7 @@ def _is_cap(stated: object, found: float | str) -> bool:
 
 
 def _bases_of_windows(one: Layered) -> list[float | str]:
-    return _bases(one) if _windows(one) else []
+    return _bases(one) if _window_of(one)[0] is not None else []
 
 
 def _turned_shares(one: Layered) -> list[float | str]:
@@ -231,6 +252,26 @@ _STATED = (
         "",
         of_some=True,
         meant=_sense_of_window,
+    ),
+    Stated(
+        re.compile(r"^((sliding|attention|attn|local|swa)_)?window(_size|_length|_len)?$"),
+        "self_attention",
+        "mask",
+        _bands,
+        _is_band_or_side,
+        "each query sees {} keys besides its own",
+        "",
+        of_some=True,
+    ),
+    Stated(
+        re.compile(r"^local_attention$"),
+        "self_attention",
+        "mask",
+        _bands,
+        _is_band,
+        "each query sees {} keys besides its own",
+        "",
+        of_some=True,
     ),
     Stated(
         re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap|attn_cap)$"),

@@ -114,3 +114,125 @@ class OfImagesToo(Encoder):
 def test_what_stands_beside_filters_that_nothing_calls_is_for_images() -> None:
     assert not said(check(OfImagesToo(filters=True), inputs=(TOKENS,)))
     assert "the result does not depend on its pos_embed" in said(check(OfImagesToo(filters=False), inputs=(TOKENS,)))
+
+
+def remarks(report: Any) -> str:
+    return " ".join(report.recognition.remarks)
+
+
+class Normed(torch.nn.Module):
+    """Layers whose norms stand as they are told, and may be one for both sublayers."""
+
+    def __init__(self, *, shared: bool = False, behind: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.layers = torch.nn.Embedding(30, 32), torch.nn.ModuleList((Block(), Block()))
+        self.after = torch.nn.ModuleList(torch.nn.LayerNorm(32) for _ in range(4))
+        self.last, self.shared, self.behind = torch.nn.LayerNorm(32), shared, behind
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        for number, one in enumerate(self.layers):
+            x = x + self.after[2 * number](self.attention(one, one.first(x)))
+            y = one.back(torch.nn.functional.silu(one.wide((one.first if self.shared else one.second)(x))))
+            after = self.after[2 * number + 1]
+            x = after(x + y) if self.behind else x + after(y)
+        return self.last(x)
+
+    @staticmethod
+    def attention(block: Block, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q, k, v = (one.view(batch, length, 4, 8).transpose(1, 2) for one in block.qkv(x).chunk(3, -1))
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(8)).softmax(-1)
+        return block.out((weights @ v).transpose(1, 2).reshape(batch, length, 32))
+
+
+def test_norms_that_stand_otherwise_or_serve_twice_are_remarked() -> None:
+    assert not remarks(check(Normed(), inputs=(TOKENS,)))
+    behind = remarks(check(Normed(behind=True), inputs=(TOKENS,)))
+    assert "the norms of each self-attention are before it and on its output" in behind
+    assert "the norms of each feed-forward are before it and behind the sum" in behind
+    assert "is that before the self-attention and before the feed-forward in each layer" in remarks(
+        check(Normed(shared=True), inputs=(TOKENS,))
+    )
+
+
+class Images(torch.nn.Module):
+    """Patches of an image, and the image made of vectors again, whose numbers may stand column by column."""
+
+    def __init__(self, order: str) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.patches, self.block = torch.nn.Conv2d(3, 32, 2, 2), Block()
+        self.places, self.last = torch.nn.Parameter(torch.randn(1, 16, 32)), torch.nn.Linear(32, 12)
+        self.order = order
+
+    def forward(self, images: Any) -> Any:
+        x = self.block(self.patches(images).flatten(2).transpose(1, 2) + self.places)
+        return torch.einsum(self.order, self.last(x).reshape(-1, 4, 4, 2, 2, 3)).reshape(-1, 3, 8, 8)
+
+
+def test_the_order_of_the_numbers_in_a_patch_is_stated() -> None:
+    words = {
+        order: check(Images(order), inputs=(torch.randn(2, 3, 8, 8),)).parts[-1].summary
+        for order in ("nhwpqc->nchpwq", "nhwpqc->nchqwp")
+    }
+    assert words["nhwpqc->nchpwq"].endswith("row by row")
+    assert words["nhwpqc->nchqwp"].endswith("row by row, the numbers of each column by column")
+
+
+class PooledTwice(Encoder):
+    def __init__(self, first: int) -> None:
+        super().__init__()
+        self.head, self.begin = torch.nn.Linear(64, 5), first
+
+    def forward(self, tokens: Any) -> Any:
+        x = super().forward(tokens)
+        return self.head(torch.cat((x[:, 0], x[:, self.begin :].mean(1)), -1))
+
+
+@pytest.mark.parametrize("first", (1, 4))
+def test_vectors_side_by_side_are_told(first: int) -> None:
+    summaries = [one.summary for one in check(PooledTwice(first), inputs=(TOKENS,)).parts]
+    assert any(f"of position 0 beside the mean over the positions from {first}" in one for one in summaries)
+
+
+class OneMap(Encoder):
+    """Networks whose one map gives gate and linear branch as halves, or in turns."""
+
+    def __init__(self, *, in_turns: bool) -> None:
+        super().__init__()
+        self.both, self.down, self.in_turns = torch.nn.Linear(32, 80), torch.nn.Linear(40, 32), in_turns
+
+    def forward(self, tokens: Any) -> Any:
+        x = super().forward(tokens)
+        both = self.both(x)
+        gate, up = (both[..., ::2], both[..., 1::2]) if self.in_turns else both.chunk(2, -1)
+        return x + self.down(torch.nn.functional.silu(gate) * up)
+
+
+@pytest.mark.parametrize(("in_turns", "words"), ((False, "gate and up"), (True, "gate and up in turns")))
+def test_how_one_map_gives_two_branches_is_told(in_turns: bool, words: str) -> None:
+    summaries = [one.summary for one in check(OneMap(in_turns=in_turns), inputs=(TOKENS,)).parts]
+    assert any(one.endswith(f"one map for {words}") for one in summaries)
+
+
+class Banded(Encoder):
+    def __init__(self, stated: int) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(local_attention=stated, hidden=32)
+        for one in self.layers:
+            one.forward = lambda x, one=one: x + banded(one, one.first(x))  # type: ignore[method-assign]
+
+
+def banded(block: Block, x: Any) -> Any:
+    batch, length, _ = x.shape
+    q, k, v = (one.view(batch, length, 4, 8).transpose(1, 2) for one in block.qkv(x).chunk(3, -1))
+    distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
+    logits = (q @ k.transpose(-1, -2) / math.sqrt(8)).masked_fill(distance > 3, -math.inf)
+    return block.out((logits.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, 32))
+
+
+@pytest.mark.parametrize(("stated", "departs"), ((6, False), (7, False), (3, True)))
+def test_a_band_is_stated_with_both_sides(stated: int, departs: bool) -> None:
+    assert bool(said(check(Banded(stated), inputs=(TOKENS,)))) is departs

@@ -50,7 +50,7 @@ def place_of_sequence(stage: Stage, given: Mapping[Place, Any], returned: Any) -
             raise NotWrapped(f"its input {_name(place, names) or place} holds several arrays, such as a state")
     arrays = {place: value for place, value in given.items() if is_array(value)}
     sequences = _without_numbers_of_samples(
-        {place: array for place, array in arrays.items() if _is_sequence(stage, array)}
+        {place: array for place, array in arrays.items() if is_sequence(stage, array)}
     )
     if not sequences:
         raise NotWrapped("none of its inputs is a sequence of tokens or vectors, or an image")
@@ -108,6 +108,11 @@ def _holds_arrays(value: Any) -> bool:
     return any(is_array(one) or _holds_arrays(one) for one in inside)
 
 
+def name_at(stage: Stage, place: Place) -> str:
+    """Return what an argument is called; "its first input", or which, where it has no name."""
+    return _name(place, [one.name for one in parameters_of(stage)]) or f"its input {place}"
+
+
 def _name(place: Place, names: Sequence[str]) -> str:
     return place if isinstance(place, str) else names[place] if place < len(names) else ""
 
@@ -117,7 +122,8 @@ def is_complex(stage: Stage, array: Any) -> bool:
     return "complex" in stage.framework.dtype_name(array)
 
 
-def _is_sequence(stage: Stage, array: Any) -> bool:
+def is_sequence(stage: Stage, array: Any) -> bool:
+    """Return whether an array may be a batch of sequences, or one: of tokens, of vectors, or of an image."""
     if is_complex(stage, array):
         return False
     values = stage.framework.to_numpy(array)

@@ -172,7 +172,7 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
             readings = [Padding(name, kind, rank, true_is_real) for true_is_real in (True, False)]
             judged = [_decided(readings, sequences, inputs) for inputs in drawn]
             known = {one for one in judged if isinstance(one, Padding)}
-            if rank == _OF_LOGITS and None not in judged and len(known) == 1 and len({*judged}) > 1:
+            if None not in judged and len(known) == 1 and len({*judged}) > 1:
                 # It hides less than a mask does, and more than nothing: what hides least in both is how it is meant.
                 usual = usual or known.pop()
             elif judged[0] is not None and judged[0] == judged[1]:
@@ -189,8 +189,10 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
             return found.as_documented(hides=hidden)
     if usual is None and hidden is None and _STANDARD.search(name):
         hidden = bool(_TRUE_IS_PADDING.search(name))
-    if usual is None and hidden is not None:
-        return _as_said(name, hidden, sequences, drawn[0])
+    if hidden is not None and (usual is None or not _STANDARD.search(name)):
+        said = _as_said(name, hidden, sequences, drawn[0])
+        if said is not None:
+            return said
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None
@@ -244,7 +246,8 @@ def _may_hide_nothing(readings: list[Padding], sequences: Sequences, inputs: Arr
     plain = sequences.as_numpy(sequences.outputs(framed))
     extras = ({reading.name: reading.argument(sequences, every)} for reading in readings)
     results = (sequences.as_numpy(sequences.outputs(framed, extra)) for extra in extras)
-    return any(np.abs(result - plain).max() <= _SAME * np.abs(plain).max() for result in results)
+    alike = (result for result in results if result.shape == plain.shape)
+    return any(np.abs(result - plain).max() <= _SAME * np.abs(plain).max() for result in alike)
 
 
 def _influence(reading: Padding | None, sequences: Sequences, inputs: Array) -> float:

@@ -265,9 +265,9 @@ def sequences_of(stage: Stage, arguments: Arguments) -> Sequences:
         return Sequences(stage, place, given, (None, None), pooled=True)
     keys_and_values = places_of_keys(stage, given, place)
     if rank == (1 if tokens else 2):
-        return _judged(Sequences(stage, place, given, (None, 0), alike=keys_and_values), returned)
-    straight = _judged(Sequences(stage, place, given, (0, 1), alike=keys_and_values), returned)
-    turned = _judged(Sequences(stage, place, given, (1, 0), alike=keys_and_values), returned)
+        return judged_by_result(Sequences(stage, place, given, (None, 0), alike=keys_and_values), returned)
+    straight = judged_by_result(Sequences(stage, place, given, (0, 1), alike=keys_and_values), returned)
+    turned = judged_by_result(Sequences(stage, place, given, (1, 0), alike=keys_and_values), returned)
     if not _keeps_samples_apart(turned):
         return straight
     if not _keeps_samples_apart(straight):
@@ -296,7 +296,7 @@ def _has_samples_beside(given: Mapping[Place, Any], place: Place) -> bool:
     return any(value.shape[0] == given[place].shape[0] for value in others)
 
 
-def _judged(sequences: Sequences, returned: Any) -> Sequences:
+def judged_by_result(sequences: Sequences, returned: Any) -> Sequences:
     """Return the sequences with the place of the result, pooled if that has no axis of positions."""
     sizes = sequences._in_order(*sequences.shape)
     own = tuple(size for axis, size in sizes if axis is not None)

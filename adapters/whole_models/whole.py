@@ -84,7 +84,7 @@ class WholeModel:
             operations={"model": ModelOperation(sequences, features)},
             dtypes=(stage.dtype,),
             black_box=replace(box, properties=properties, parameters=names),
-            limitations=_limitations(features.padding),
+            limitations=limitations_of(features.padding),
             notices=(
                 *sequences.notices,
                 *sequences.stage.said,
@@ -112,7 +112,7 @@ def _of_frozen(gradients: Gradients | None) -> tuple[str, ...]:
     if gradients is None or not gradients.frozen:
         return ()
     names = ", ".join(gradients.frozen[:_FEW_NAMES]) + (" …" if len(gradients.frozen) > _FEW_NAMES else "")
-    return (f"no gradient reaches {names}: the code says what is frozen, and keeps them from it",)
+    return (f"No gradient reaches {names}: the code says what is frozen, and keeps them from it",)
 
 
 def _idle(names: Sequence[str]) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ def _of_padding(padding: Padding | PaddingToken | None) -> tuple[str, ...]:
     return (padding.notice,) if isinstance(padding, Padding) and padding.notice else ()
 
 
-def _limitations(padding: Padding | PaddingToken | None) -> tuple[str, ...]:
+def limitations_of(padding: Padding | PaddingToken | None) -> tuple[str, ...]:
     """Return what cannot be asked of a model that is told lengths: they say nothing of padding in front."""
     return ("left_padding",) if isinstance(padding, Padding) and padding.kind == LENGTHS else ()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.whole_models.bound_part import BoundPart
 from veriformer.adapters.whole_models.session import Session
+from veriformer.adapters.whole_models.source import OfSource
 from veriformer.adapters.whole_models.whole import WholeModel
-from veriformer.adapters.whole_models.wrapping import Wrapped
+from veriformer.adapters.whole_models.wrapping import Wrapped, Wrapping
 from veriformer.conformance_tests.core.counterexample import Counterexample
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.selection import Selection
@@ -33,17 +35,47 @@ _NOT_OF_A_PART = ("inputs_unchanged", "result_kept", "worked_examples")
 _OF_THE_WHOLE, _LARGE = ("history_independence", "same_call_same_answer"), 1_000_000
 
 
+def _is_about_padding(key: str) -> bool:
+    return key.startswith("padding.")
+
+
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
     """Return the laws of what a recorded model is wrapped as; LoadError where it cannot be called again."""
     parts = [bindable(one) for one in recognition.bound]
-    whole, *made = session.wrapped([WholeModel(recognition.causal, recognition.padding_token), *ways_of(parts)])
-    return (_judged(whole, name, seed), *_of_parts(parts, made, seed))
+    wrappings: list[Wrapping] = [WholeModel(recognition.causal, recognition.padding_token), OfSource(), *ways_of(parts)]
+    whole, source, *made = session.wrapped(wrappings)
+    return (_with_source(_judged(whole, name, seed), source, seed), *_of_parts(parts, made, seed))
 
 
 def parts_judged(session: Session, bound_parts: Sequence[BoundPart], seed: int) -> tuple[Judged, ...]:
     """Return the laws of some parts of a recorded model alone; LoadError where it cannot be called again."""
     parts = [bindable(one) for one in bound_parts]
     return tuple(_of_parts(parts, session.wrapped(ways_of(parts)), seed))
+
+
+def _with_source(whole: Judged, source: Wrapped, seed: int) -> Judged:
+    """Return the laws of a model with those on the padding of its source, where none was judged of its target."""
+    known = [one for one in whole.report.results if _is_of_padding(one) and one.status != "not_declared"]
+    if source.implementation is None or not whole.report.results or known:
+        return whole
+    others = tuple(
+        law.claim.key for law in LAWS.values() if law.operation.name == "model" and not _is_about_padding(law.claim.key)
+    )
+    report = laws_tried(source.implementation, seed, but=others)
+    results = (*(one for one in whole.report.results if not _is_of_padding(one)), *report.results)
+    merged = replace(
+        whole.report,
+        results=results,
+        findings=(*whole.report.findings, *report.findings),
+        notices=(*whole.report.notices, *report.notices),
+        diagnoses=(*whole.report.diagnoses, *report.diagnoses),
+        seconds=whole.report.seconds + report.seconds,
+    )
+    return replace(whole, report=merged)
+
+
+def _is_of_padding(one: LawResult) -> bool:
+    return _is_about_padding(one.law.claim.key)
 
 
 def _judged(made: Wrapped, name: str, seed: int) -> Judged:

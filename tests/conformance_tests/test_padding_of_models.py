@@ -98,3 +98,42 @@ class OfTwoMasks(torch.nn.Module):
 def test_of_two_masks_the_one_of_padding_is_tried(hides: bool) -> None:
     report = check_model(OfTwoMasks(hides), (torch.randn(2, 6, 24),))
     assert statuses(report)["model.padding.content"] == ("passed" if hides else "failed")
+
+
+class Translator(torch.nn.Module):
+    """A source is encoded, and each position of the target averages what it came to; `hides` says where padding counts.
+
+    attention_mask is 1 for the real tokens of the source.
+    """
+
+    def __init__(self, hides: str) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.source, self.target = torch.nn.Embedding(12, 16), torch.nn.Embedding(12, 16)
+        self.maps = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(6))
+        self.head, self.hides = torch.nn.Linear(16, 12), hides
+
+    def attended(self, first: int, x: Any, memory: Any, mask: Any) -> Any:
+        query, key, value = self.maps[first](x), self.maps[first + 1](memory), self.maps[first + 2](memory)
+        logits = query @ key.transpose(-1, -2) / 4.0
+        logits = logits if mask is None else logits.masked_fill(mask[:, None] == 0, -1e9)
+        return x + logits.softmax(-1) @ value
+
+    def forward(self, input_ids: Any, decoder_input_ids: Any, attention_mask: Any = None) -> Any:
+        encoder, decoder = (attention_mask if part in self.hides else None for part in ("encoder", "decoder"))
+        source = self.source(input_ids)
+        memory = self.attended(0, source, source, encoder)
+        return self.head(self.attended(3, self.target(decoder_input_ids), memory, decoder))
+
+
+def of_source(hides: str) -> ModelReport:
+    source, target = torch.arange(2 * 11).reshape(2, 11) % 12, torch.arange(2 * 7).reshape(2, 7) % 12
+    return check_model(Translator(hides), (source, target))
+
+
+def test_the_padding_of_a_source_is_judged() -> None:
+    right = of_source("encoder decoder")
+    assert statuses(right)["model.padding.content"] == statuses(right)["model.padding.all_real"] == "passed"
+    assert any("judged of input_ids" in one for one in right.notices)
+    for hides in ("encoder", "decoder"):
+        assert statuses(of_source(hides))["model.padding.content"] == "failed"

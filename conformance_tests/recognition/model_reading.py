@@ -66,8 +66,12 @@ class ModelReading:
         # Tokens of one sequence have one axis, its vectors two.
         if first is None or first.ndim == 1:
             return 1
-        if first.dtype.kind == "f" and first.ndim == 2 and self._is_a_sequence(first):
-            return 1
+        if first.dtype.kind == "f" and first.ndim == 2:
+            if self._is_cut_or_filtered(first):
+                # The rows are signals, or series.
+                return len(first)
+            if self._is_a_sequence(first):
+                return 1
         if first.dtype.kind == "f" and first.ndim == 3 and self._is_an_image(first):
             return 1
         return int(first.shape[1 if self._positions_are_first(first.shape) else 0])
@@ -83,6 +87,18 @@ class ModelReading:
         """Return whether the rows of vectors are positions of one sequence, and not samples of several numbers each."""
         logits = self._first_logits
         return len(logits) < len("BHLS") or logits[0] != len(vectors) or logits[-2] == len(vectors)
+
+    def _is_cut_or_filtered(self, rows: Array) -> bool:
+        """Return whether filters read an input of some rows, or its rows are cut before anything else is done."""
+        moved = [value for value in self.trace.inputs if self.flow.array(value) is rows]
+        for value in moved:
+            steps = [self.flow.steps[user] for user in self.flow.users(value)]
+            if any("conv" in step.operation for step in steps):
+                return True
+            alike = (one for step in steps if step.kind == Kind.REARRANGEMENT for one in step.results)
+            moved.extend(one for one in alike if self.flow.array(one).size == rows.size and one not in moved)
+        shapes = [self.flow.shape(one) for one in moved]
+        return any(len(shape) > rows.ndim and 1 < shape[-1] < rows.shape[-1] for shape in shapes)
 
     def _is_an_image(self, numbers: Array) -> bool:
         """Return whether numbers (channels, height, width) are one image: its patches are rows, without samples."""

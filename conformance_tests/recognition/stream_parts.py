@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from veriformer.adapters.capture.trace import Kind, Step
 from veriformer.conformance_tests.recognition.aspects import Aspect
 from veriformer.conformance_tests.recognition.conditions import conditions_of, words_of_norm, words_of_vector
-from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Sum, Unknown
+from veriformer.conformance_tests.recognition.expressions import Embedded, Expression, Fixed, Norm, Scaled, Sum, Unknown
 from veriformer.conformance_tests.recognition.findings import StepName
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.positions_kept import KEPT, MOVED, moved_in
@@ -17,6 +17,8 @@ from veriformer.conformance_tests.recognition.sublayers import AttentionSublayer
 from veriformer.conformance_tests.recognition.suspicion import LIKELY, Suspicion, suspected
 
 _NORMS = ("before", "on_output", "after")
+# The outputs of an attention and of a network.
+_OF_A_LAYER = 2
 _ROOTS = {
     "rms_norm": ("mean square", "rmsnorm_eps_outside_sqrt"),
     "layer_norm": ("variance", "layernorm_eps_outside_sqrt"),
@@ -345,6 +347,8 @@ def _is_mostly_post_norm(place: Place, every: tuple[Place, ...]) -> bool:
 
 def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterator[Suspicion]:
     """Yield what is added to the stream between two sublayers and is no sublayer's output."""
+    if isinstance(place.stream, Scaled) and isinstance(place.stream.of, Sum):
+        yield from _doubled(flow, place.stream)
     if not isinstance(place.stream, Sum):
         return
     values = [term.value for term in place.stream.terms]
@@ -359,14 +363,45 @@ def _added_besides(flow: Flow, place: Place, every: tuple[Place, ...]) -> Iterat
     others = [term for term in place.stream.terms if term.value in rest]
     # One vector for all positions says nothing about them: it is a bias that is added late.
     others = [term for term in others if not _is_one_vector(flow, term, place.stream)]
+    if others and all(_has_a_table_of_its_own(flow, term, place.stream) for term in others):
+        # As YOLOS, and others, have for each layer.
+        return
     if others and all(flow.is_fixed(term.value) or _is_of_positions(flow, term) for term in others):
         sentence = "positions are added to the stream again"
         yield Suspicion("positions", at, sentence, (suspected("pe_added_every_block"),))
-    elif rest and all(values.count(one) > 1 for one in rest):
+    elif rest and all(values.count(one) > 1 for one in rest) and not _is_way_around(place, every, inside[-1], rest):
         sentence = "the stream is added to itself"
         # Sums in sums are one, so that the stream may be a part of the sum that was made.
         made = flow.maker(place.stream.value if place.stream.value >= 0 or place.result is None else place.result.value)
         yield Suspicion("residual", at if made is None else made, sentence, ())
+
+
+def _doubled(flow: Flow, stream: Scaled) -> Iterator[Suspicion]:
+    """Yield that the stream of several sublayers is added to itself; what a number multiplies may be meant."""
+    step = flow.making(stream.value)
+    if step is not None and "add" in step.operation and len(set(step.operands)) < len(step.operands):
+        sentence = "the stream is added to itself"
+        yield Suspicion("residual", flow.maker(stream.value) or 0, sentence, ())
+
+
+def _has_a_table_of_its_own(flow: Flow, term: Expression, stream: Sum) -> bool:
+    """Return whether what is added late is learned, and its numbers are in the stream once, not from the beginning."""
+    if term.value < 0 or not flow.parameters_of(term.value):
+        return False
+    own = flow.array(term.value).ravel()
+    known = [flow.array(one.value).ravel() for one in stream.terms if one.value >= 0]
+    return sum(np.array_equal(one, own) for one in known) == 1
+
+
+def _is_way_around(place: Place, every: tuple[Place, ...], part: Sum, rest: Sequence[int]) -> bool:
+    """Return whether the stream as it was earlier is added again behind several layers, or behind the last sublayer."""
+    terms = [term.value for term in part.terms]
+    if not _holds(terms, list(rest)) or not isinstance(place.result, Sum):
+        return False
+    own = {term.value for term in place.result.terms}
+    later = (one.stream for one in every if one is not place and isinstance(one.stream, Sum))
+    goes_on = any(own <= {term.value for term in one.terms} for one in later)
+    return len(terms) - len(rest) > _OF_A_LAYER or not goes_on
 
 
 def _holds(values: list[int], part: list[int]) -> bool:

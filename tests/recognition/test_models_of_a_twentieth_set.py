@@ -236,3 +236,58 @@ def banded(block: Block, x: Any) -> Any:
 @pytest.mark.parametrize(("stated", "departs"), ((6, False), (7, False), (3, True)))
 def test_a_band_is_stated_with_both_sides(stated: int, departs: bool) -> None:
     assert bool(said(check(Banded(stated), inputs=(TOKENS,)))) is departs
+
+
+class Added(Encoder):
+    """Something is added between layers: positions again, others of the layer, or the stream before two layers."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.learned, self.more = torch.nn.Parameter(torch.randn(64, 32)), torch.nn.Parameter(torch.randn(64, 32))
+        self.third, self.what = Block(), what
+
+    def forward(self, tokens: Any) -> Any:
+        x = first = self.table(tokens) + self.learned[: tokens.shape[1]]
+        x = before = self.layers[0](x)
+        x = self.layers[1](x)
+        late = {"again": self.learned[: tokens.shape[1]], "others": self.more[: tokens.shape[1]], "around": first}
+        return self.norm(self.third(x + {**late, "twice": x, "before": before}[self.what]))
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    (
+        ("again", "positions are added to the stream again"),
+        ("twice", "the stream is added to itself"),
+        ("before", "the stream is added to itself"),
+        ("others", ""),
+        ("around", ""),
+    ),
+)
+def test_what_is_added_between_layers(what: str, told: str) -> None:
+    sentences = said(check(Added(what), inputs=(TOKENS,)))
+    assert told in sentences if told else not any("added" in one for one in sentences)
+
+
+class OfSignals(torch.nn.Module):
+    """Frames of a signal, each of a few numbers; as many of them as there are signals."""
+
+    def __init__(self, *, filtered: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.filters, self.map = torch.nn.Conv1d(1, 32, 16, 16), torch.nn.Linear(16, 32)
+        self.block, self.norm, self.filtered = Block(), torch.nn.LayerNorm(32), filtered
+        self.config = SimpleNamespace(num_heads=4, hidden=32)
+
+    def forward(self, signals: Any) -> Any:
+        cut = (
+            self.filters(signals[:, None]).transpose(1, 2)
+            if self.filtered
+            else self.map(signals.unflatten(1, (-1, 16)))
+        )
+        return self.norm(self.block(cut))
+
+
+@pytest.mark.parametrize(("filtered", "frames"), ((True, 1), (True, 2), (True, 5), (False, 2), (False, 5)))
+def test_rows_of_numbers_that_are_cut_are_samples(filtered: bool, frames: int) -> None:
+    assert not said(check(OfSignals(filtered=filtered), inputs=(torch.randn(2, 16 * frames),)))

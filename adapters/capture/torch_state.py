@@ -143,6 +143,10 @@ def _exchange(tensor: torch.Tensor, copies: dict[int, torch.Tensor]) -> None:
     tensor.data = copies[storage._cdata].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
+# No parameter has this number.
+_BEHIND_PARAMETERS = 1_000_000
+
+
 def _draw(model: nn.Module, seed: int) -> None:
     floating = (parameter for parameter in model.parameters() if parameter.is_floating_point())
     with torch.no_grad():
@@ -153,6 +157,17 @@ def _draw(model: nn.Module, seed: int) -> None:
                 continue
             array = perturbed(before, generator_of(seed, index))
             parameter.data.copy_(torch.from_numpy(np.ascontiguousarray(array)).view(parameter.shape))
+        for index, buffer in enumerate(_biases_of_choices(model)):
+            array = perturbed(buffer.double().cpu().numpy(), generator_of(seed, _BEHIND_PARAMETERS + index))
+            buffer.data.copy_(torch.from_numpy(array))
+
+
+def _biases_of_choices(model: nn.Module) -> Iterator[torch.Tensor]:
+    """Yield the buffers that training moves from zero, as the corrections of a router's scores: at zero they hide."""
+    for name, buffer in model.named_buffers():
+        is_vector = buffer.is_floating_point() and buffer.ndim == 1 and buffer.numel() > 1
+        if is_vector and "bias" in name.rpartition(".")[2] and not buffer.any():
+            yield buffer
 
 
 def _cast(tensors: list[torch.Tensor], dtype: torch.dtype) -> None:

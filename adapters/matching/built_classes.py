@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, size_called
+from veriformer.adapters.matching.chunks import SIZES, TOKENS
+from veriformer.adapters.matching.linear_losses import are_hidden_and_matrix
 from veriformer.adapters.matching.names import folded, is_called
 from veriformer.adapters.matching.namespaces import shape_of
 from veriformer.adapters.matching.places import FARTHEST
@@ -26,18 +28,24 @@ _TRIED_CLASSES, _TRIED_WIDTH = 7, 6
 
 
 def loss_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
-    """Return a loss's class as a function of logits and targets, with the settings that it is built with."""
+    """Return a loss's class as a function of logits and targets, with the settings that it is built with.
+
+    One that makes the logits itself is a function of hidden states, a matrix and targets.
+    """
     settings = _settings_of(kind, _SETTINGS)
 
-    def loss(logits: Any, targets: Any, **given: Any) -> Any:
+    def loss(*positional: Any, **given: Any) -> Any:
         chosen = {name: _SETTINGS[role] if given.get(role) is None else given[role] for name, role in settings.items()}
-        return _called(_built(kind, chosen, lambda name: _number_of_classes(name, logits)), logits, targets)
+        return _called(_built(kind, chosen, lambda name: _size_of_loss(name, positional[0])), *positional)
 
     logits = arrays.from_numpy(np.ones((2, _TRIED_CLASSES)), "float32")
-    made = _built(kind, {}, lambda name: _number_of_classes(name, logits))
-    if len(_required_of_call(made)) != len(("logits", "targets")) or _has_weights(made):
+    made = _built(kind, {}, lambda name: _size_of_loss(name, logits))
+    names = tuple(_required_of_call(made))
+    if _has_weights(made):
         return None
-    return _with_signature(loss, ("logits", "targets"), tuple(settings.values()))
+    if len(names) == len(("hidden", "weight", "targets")) and are_hidden_and_matrix(*names[:2]):
+        return _with_signature(loss, names, tuple(settings.values()))
+    return _with_signature(loss, ("logits", "targets"), tuple(settings.values())) if len(names) == 2 else None
 
 
 def rotation_of_class(kind: type, arrays: ArrayFramework) -> Callable[..., Any] | None:
@@ -69,7 +77,10 @@ def _settings_of(kind: type, roles: Mapping[str, Any]) -> dict[str, str]:
     return {name: one.name for name in names for one in parameters if is_called(name, one)}
 
 
-def _number_of_classes(name: str, logits: Any) -> Any:
+def _size_of_loss(name: str, logits: Any) -> Any:
+    """Return how many classes there are, or tokens in a part, where a name asks for that."""
+    if folded(name) in SIZES:
+        return TOKENS
     return int(shape_of(logits)[-1]) if folded(name) in _CLASSES else None
 
 

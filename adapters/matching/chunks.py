@@ -21,6 +21,10 @@ _SIZES_OF_KEYS = (
     "kblock kblocksize bk bc tile tilesize blockcols keychunksize"
 )
 _SIZES_OF_QUERIES = "qchunk qchunksize qblock qblocksize blockq blockm bq br blockrows querychunksize"
+SIZES = frozenset(f"{_SIZES_OF_KEYS} {_SIZES_OF_QUERIES} tokenchunk tokenchunksize rowchunk rowchunksize".split())
+"""What the size of a part is called."""
+TOKENS = 2
+"""So many tokens make a part of a loss."""
 _NUMBERS = "nsplits numsplits splits nchunks numchunks nblocks numblocks kvsplits numkvsplits"
 
 
@@ -49,6 +53,14 @@ def forms(form: Form, found: Taken) -> list[Form]:
         return [of_any_length, replace(few, last_resort=True), replace(form, last_resort=True)]
     fixed = [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
+
+
+def forms_of_losses(form: Form, found: Taken) -> list[Form]:
+    """Return the forms of a loss whose tokens come in parts: of two tokens each, else of as many as by default."""
+    names = [name for name in found.defaults if name not in found.roles and folded(name) in SIZES]
+    if not names:
+        return [form]
+    return [_fixed(form, dict.fromkeys(names, TOKENS)), replace(form, last_resort=True)]
 
 
 def _smaller(found: Taken, names: Iterable[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
+from veriformer.adapters.matching import chunks
 from veriformer.adapters.matching.forms import Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
@@ -53,7 +54,13 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
     for words, turned in _KINDS:
         given = {hidden: _in_another_order, matrix: _back_in_order(framework, turned=turned), **biases}
         said = f"logits are `{hidden}` times `{matrix}`, {words}"
-        yield replace(form, sources={**form.sources, **given}, words=(*form.words, said))
+        whole = replace(form, sources={**form.sources, **given}, words=(*form.words, said))
+        yield from chunks.forms_of_losses(whole, found)
+
+
+def are_hidden_and_matrix(first: str, second: str) -> bool:
+    """Return whether two parameters are called as hidden states and the matrix of the last layer are."""
+    return folded(first) in _HIDDEN and folded(second) in _MATRICES
 
 
 def _hidden_and_matrix(found: Taken) -> tuple[str, str] | None:

@@ -24,6 +24,7 @@ from veriformer.adapters.matching import (
     merged,
     offsets,
     own_tables,
+    packed_samples,
     rotary_offsets,
     special,
     temperatures,
@@ -265,7 +266,7 @@ def _candidates(operation: str, found: Taken, framework: ArrayFramework) -> Iter
     if _lacking(operation, found) and operation not in special.FORMS:
         return
     for form in _with_what_it_lacks(operation, found, framework):
-        given = isinstance(form.layout, by_query.ByQuery)
+        given = isinstance(form.layout, by_query.ByQuery | packed_samples.PackedSamples)
         for layout in [form.layout] if given else _layouts(operation, found, framework):
             for sizes, limitations in _sizes(operation, layout):
                 limited = tuple(f"{operation}.{one}" for one in limitations)
@@ -297,7 +298,8 @@ def _with_what_it_lacks(operation: str, found: Taken, framework: ArrayFramework)
     if found.together:
         whole = [*together.forms(form, found)]
     elif operation in ATTENTION:
-        whole = by_length.with_all_keys(form, found, framework)
+        in_rows = [*packed_samples.forms(form, found, framework)]
+        whole = in_rows or by_length.with_all_keys(form, found, framework)
     elif operation == masks_of_heads.OPERATION:
         whole = masks_of_heads.with_all_visible(form, found, framework)
     form = whole[0]
@@ -380,6 +382,8 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
         return
     yield {**grouped}, ()
     yield {**grouped, **EQUAL_WIDTHS}, ("value_width",)
+    if packed_samples.has_keys_apart(layout):
+        return
     yield {**grouped, **EQUAL_LENGTHS}, ("unequal_lengths",)
     yield {**grouped, **EQUAL_LENGTHS, **EQUAL_WIDTHS}, ("unequal_lengths", "value_width")
 
@@ -454,7 +458,7 @@ def _of_its_lengths(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
 
     One that is always causal and looks from the end is not made for queries before the first key: NaN says so.
     """
-    if form.operation not in ATTENTION:
+    if form.operation not in ATTENTION or packed_samples.has_keys_apart(form.layout):
         return form
     is_limited = f"{form.operation}.unequal_lengths" in form.limitations
     if _is_wrong_with_more_keys(trials, form, probe) and (is_limited or not _reads_keys(trials, found)):

@@ -291,3 +291,35 @@ class OfSignals(torch.nn.Module):
 @pytest.mark.parametrize(("filtered", "frames"), ((True, 1), (True, 2), (True, 5), (False, 2), (False, 5)))
 def test_rows_of_numbers_that_are_cut_are_samples(filtered: bool, frames: int) -> None:
     assert not said(check(OfSignals(filtered=filtered), inputs=(torch.randn(2, 16 * frames),)))
+
+
+class Mixture(torch.nn.Module):
+    """Experts that scores choose, which a bias corrects that begins at zero, as a buffer."""
+
+    def __init__(self, *, corrected_shares: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.router = torch.nn.Linear(32, 6, bias=False)
+        self.experts = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(32, 48), torch.nn.SiLU(), torch.nn.Linear(48, 32)) for _ in range(6)
+        )
+        self.register_buffer("bias", torch.zeros(6))
+        self.corrected_shares, self.table, self.block = corrected_shares, torch.nn.Embedding(30, 32), Block()
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.block(self.table(tokens))
+        flat = x.reshape(-1, 32)
+        scores = self.router(flat).sigmoid()
+        chosen = (scores + self.bias).topk(2, -1).indices
+        shares = (scores + self.bias if self.corrected_shares else scores).gather(-1, chosen)
+        shares, mixed = shares / shares.sum(-1, keepdim=True), torch.zeros_like(flat)
+        for number, expert in enumerate(self.experts):
+            row, slot = torch.where(chosen == number)
+            mixed = mixed.index_add(0, row, expert(flat[row]) * shares[row, slot, None])
+        return x + mixed.reshape(x.shape)
+
+
+def test_a_correction_that_begins_at_zero_is_seen() -> None:
+    assert not said(check(Mixture(corrected_shares=False), inputs=(TOKENS,)))
+    wrong = check(Mixture(corrected_shares=True), inputs=(TOKENS,))
+    assert {suspect.name for one in wrong.departures for suspect in one.suspects} == {"moe_correction_in_shares"}

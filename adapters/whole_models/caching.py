@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.whole_models.arguments import parameters_of
+from veriformer.adapters.whole_models.cache_makers import makers_of
 from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
@@ -144,7 +145,9 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
     # A model that takes the place where a part begins need not know it from its cache.
     known = [*positions, *starts, *each] if "past_key_values" in names else [*starts, *each, *positions]
     for cache in caches:
-        for start in (*_kinds_of(sequences.stage.called, cache), None, dict, list):
+        kinds = _kinds_of(sequences.stage.called, cache)
+        alone = [kind for kind in kinds if _needs_nothing(kind)]
+        for start in (*alone, *makers_of(sequences.stage.called, kinds), None, dict, list):
             for name, shape in known:
                 yield Caching(cache.name, start, flag, name, shape)
     if not caches:
@@ -152,14 +155,14 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
             yield Caching("", None, flag, name, shape)
 
 
-def _kinds_of(called: Any, cache: inspect.Parameter) -> list[Callable[[], Any]]:
-    """Return the classes that an argument is annotated with, or that are called caches, where they need no argument."""
+def _kinds_of(called: Any, cache: inspect.Parameter) -> list[type]:
+    """Return the classes that an argument is annotated with, or that are called caches."""
     known = getattr(inspect.unwrap(getattr(called, "forward", called)), "__globals__", {})
     annotation = str(cache.annotation)
     kinds = {one: kind for one, kind in known.items() if isinstance(kind, type) and kind.__module__ not in _NO_CACHES}
     annotated = [kind for one, kind in kinds.items() if re.search(rf"\b{re.escape(one)}\b", annotation)]
     called_so = [kind for one, kind in kinds.items() if "cache" in one.casefold()]
-    return [kind for kind in dict.fromkeys([*annotated, *called_so]) if _needs_nothing(kind)]
+    return list(dict.fromkeys([*annotated, *called_so]))
 
 
 def _needs_nothing(kind: type) -> bool:

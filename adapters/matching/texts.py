@@ -48,7 +48,13 @@ _ADDS_NUMBERS = re.compile(
 )
 _LEAVES_OWN = re.compile(r"\b(not|without|excluding|besides|plus|beside)\b", re.I)
 _ATTENTION = re.compile(r"\battention\b|\battend(s|ed|ing)?\b", re.I)
-_FROZEN = re.compile(r"\bfreez(e|es|ing)\b|\bfrozen\b", re.I)
+# Said of weights: a dataclass may be frozen too.
+_FROZEN = re.compile(
+    r"\b(is|are|be|kept|stays?|remains?) frozen\b"
+    r"|\bfrozen (base|pre-?trained|backbone|weights?|parameters?|layers?|matri|linear)"
+    r"|\bfreez(e|es|ing) (the|its|all|every|base|pre-?trained|backbone|weights?|parameters?|layers?)\b",
+    re.I,
+)
 _KEPT_FROM = re.compile(r"\bstop_gradient\b|\bdetach\(")
 _SUMS, _MEANS = frozenset({"sum", "sums", "summed", "total"}), frozenset({"mean", "average", "averaged", "averages"})
 _CAUSAL = frozenset({"causal", "autoregressive"})

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 _ABOUT = 1e-3
+_AS_T5 = "the logits are divided by √D beside a bias by buckets; T5, which is built so, does not divide"
 
 
 def remarks_on_logits(model: ModelReading) -> Iterator[str]:
@@ -28,9 +29,7 @@ def remarks_on_logits(model: ModelReading) -> Iterator[str]:
         if bias.kind == "alibi" and scale != 1.0 and math.isclose(bias.factor, scale, rel_tol=_ABOUT):
             found[f"the bias of ALiBi is multiplied by {scale:.4g} as the products of queries and keys are"] = None
         if bias.kind == "buckets" and setting.scale is None and _is_normed_as_t5(model):
-            found["the logits are divided by √D beside a bias by buckets; T5, which is built so, does not divide"] = (
-                None
-            )
+            found[_AS_T5] = None
     yield from found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -42,6 +43,9 @@ from veriformer.conformance_tests.recognition.sublayers import (
 )
 from veriformer.conformance_tests.recognition.subtractions import with_sums
 from veriformer.conformance_tests.recognition.summed_products import with_wider_products
+
+# "aten.convolution", "conv_general_dilated" and "Conv", and not "convert_element_type".
+_CONVOLUTION = re.compile(r"(^|\.)conv(olution|_|\d|$)", re.I)
 
 
 class ModelReading:
@@ -93,7 +97,7 @@ class ModelReading:
         moved = [value for value in self.trace.inputs if self.flow.array(value) is rows]
         for value in moved:
             steps = [self.flow.steps[user] for user in self.flow.users(value)]
-            if any("conv" in step.operation for step in steps):
+            if any(_CONVOLUTION.search(step.operation) for step in steps):
                 return True
             alike = (one for step in steps if step.kind == Kind.REARRANGEMENT for one in step.results)
             moved.extend(one for one in alike if self.flow.array(one).size == rows.size and one not in moved)

@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from veriformer import check, reference
@@ -323,3 +324,24 @@ def test_a_correction_that_begins_at_zero_is_seen() -> None:
     assert not said(check(Mixture(corrected_shares=False), inputs=(TOKENS,)))
     wrong = check(Mixture(corrected_shares=True), inputs=(TOKENS,))
     assert {suspect.name for one in wrong.departures for suspect in one.suspects} == {"moe_correction_in_shares"}
+
+
+def test_a_cast_is_no_filter() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    generator = np.random.default_rng(0)
+    maps = [generator.normal(size=(32, 32)).astype("float32") / 6 for _ in range(4)]
+
+    def attention(parameters: Any, x: Any) -> Any:
+        # A dtype of its own first, as mixed precision has.
+        x = jnp.asarray(x, jnp.float32)
+        query, key, value = (
+            (x @ one).reshape(len(x), 4, 8).transpose(1, 0, 2)
+            for one in (parameters["q"], parameters["k"], parameters["v"])
+        )
+        logits = query @ key.transpose(0, 2, 1) / math.sqrt(8)
+        weights = jnp.exp(logits - logits.max(-1, keepdims=True))
+        mixed = (weights / weights.sum(-1, keepdims=True)) @ value
+        return x + mixed.transpose(1, 0, 2).reshape(len(x), 32) @ parameters["o"]
+
+    report = check((attention, dict(zip("qkvo", maps, strict=True))), inputs=(generator.normal(size=(4, 32)),))
+    assert any("4 heads" in one.summary for one in report.parts)

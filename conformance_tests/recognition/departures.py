@@ -59,6 +59,7 @@ from veriformer.conformance_tests.recognition.witness import (
 _RANDOM = ("dropout", "bernoulli", "rand", "random", "threefry", "Dropout", "Random", "Bernoulli")
 # Words in the names of operations whose whole numbers say which rows are taken, whatever they are made of.
 _ORDERING = ("sort", "perm", "multinomial", "choice", "randint")
+_MIXTURE = "mixture_of_experts"
 # Words in the names of operations that choose the largest of some scores.
 _CHOOSING = ("topk", "top_k", "sort")
 
@@ -87,6 +88,9 @@ def seen_again(found: Found, other: Found) -> Found:
 
 
 def _kind(one: Departure) -> tuple[str, int | None, str, str]:
+    if one.operation == _MIXTURE:
+        # Which layers send enough tokens to enough experts to be read differs from run to run.
+        return one.sentence, None, one.step, one.operation
     return one.path, one.layer, one.step, one.operation
 
 
@@ -102,7 +106,7 @@ def found_in(model: ModelReading) -> Found:
     for one in model.readings:
         found.extend(departure(model, _path_of(model, one, item), one.layer, one.kind, item) for item in one.suspicions)
     found.extend(
-        departure(model, one.path, one.layer, "mixture_of_experts", one.mistake)
+        departure(model, one.path, one.layer, _MIXTURE, one.mistake)
         for one in model.mixtures
         if one.mistake is not None
     )

@@ -217,7 +217,12 @@ def _runs(model: Any, inputs: Mapping[str, Any]) -> bool:
 
 
 def named_inputs(model: Any) -> list[dict[str, Any]]:
-    """Return what a model may take: the main input of its class, and this with those that it asks for, or knows."""
+    """Return what a model may take: the main input of its class, and this with those that it asks for, or knows.
+
+    A model without a configuration of transformers, as the benchmark of promises has too, takes what is guessed.
+    """
+    if not hasattr(model, "config"):
+        return [{}]
     parameters = inspect.signature(model.forward).parameters
     main = getattr(model, "main_input_name", "")
     first = [main] if isinstance(main, str) else list(main)

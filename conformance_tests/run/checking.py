@@ -77,8 +77,7 @@ def check(
     `isolate`: load and call a file or an import path in a process of its own.
     `time_limit`: the seconds that a call may take in that process; 10 by default, 120 for a model.
     `import_limit`: the seconds that importing it there may take; 60 by default, 120 for a model.
-    `memory_limit`: the bytes that calls may take in that process, beyond those that loading took; 4 GiB by default,
-        6 GiB for a model.
+    `memory_limit`: the bytes that calls may take there, beyond those of loading; 4 GiB by default, 6 GiB for a model.
     `workers`: how many processes of this machine try the laws; 0 for this process.
     `executor`: what tries the laws instead; it stays open.
     `resume`: a file that keeps the results as they come; laws that have passed are taken from it.

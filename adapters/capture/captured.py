@@ -14,6 +14,7 @@ from veriformer.adapters.capture import random_state
 from veriformer.adapters.capture.fitting_inputs import HAND_OVER, NoInputsFit, first_that_runs, inputs_example
 from veriformer.adapters.capture.handed_over import Arguments, arguments_in
 from veriformer.adapters.capture.inputs import Candidate, Shape, arguments_of, candidates, sizes_for
+from veriformer.adapters.capture.keras_paths import is_keras_layer
 from veriformer.adapters.capture.models import Model, lacks_forward, load_model
 from veriformer.adapters.capture.offered import offered_candidates
 from veriformer.adapters.capture.trace import Trace
@@ -86,12 +87,14 @@ def recorded_pass(
         kind = type(found.found).__name__
         raise CaptureError(f"{kind} has no forward method; write it: `def forward(self, x):` with what {kind} computes")
     with random_state.seeded(0), found.imports():
+        given = None if offered is not None else _given(found, inputs, keywords)
+        if offered is None:
+            _give_weights(found.found, given)
         runner = _runner(found, seed, one_sample=one_sample)
         if offered is not None:
             recorded = _on_candidates(found, runner, offered_candidates(offered, *runner.signature()))[0]
             guessed = None
         else:
-            given = _given(found, inputs, keywords)
             if given and one_sample:
                 raise CaptureError(f"{found.name} runs on the inputs that were handed over, not on one sample")
             recorded, guessed = (
@@ -108,6 +111,14 @@ def recorded_pass(
         recorded = replace(recorded, arguments=((), fed))
     trace = _with_names(trace, recorded.arguments, *runner.signature())
     return replace(recorded, trace=replace(trace, notes=(*trace.notes, *found.notes, *runner.notes, *inputs_note)))
+
+
+def _give_weights(model: object, given: Arguments | None) -> None:
+    """Give a layer of Keras that has none its weights, on inputs that were handed over, else on such as it takes."""
+    if is_keras_layer(model) and not getattr(model, "built", True):
+        from veriformer.adapters.capture.keras_unbuilt import give_weights
+
+        give_weights(model, given)
 
 
 def _inputs_note(guessed: Candidate, runner: _Runner) -> tuple[str, ...]:

@@ -1,9 +1,16 @@
-"""The paths of the layers in a Keras layer: Keras has none by attribute."""
+"""Whether a model is a Keras layer, and the paths of the layers in it: Keras has none by attribute."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
+
+
+def is_keras_layer(model: object) -> bool:
+    """Return whether a model is a layer of Keras, which cannot be where Keras was not imported."""
+    kind = getattr(sys.modules.get("keras"), "Layer", None)
+    return kind is not None and isinstance(model, kind)
 
 
 def named_layers(layer: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -5,13 +5,15 @@ A call that fails may leave a layer with half of its weights, so that each is tr
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import keras
 import numpy as np
 from veriformer.adapters.capture.guessed_sizes import WIDTH
+from veriformer.adapters.capture.handed_over import Arguments
+from veriformer.adapters.capture.inputs import arguments_of
 from veriformer.adapters.capture.weights import Array
 
 _BATCH, _LENGTH = 2, 11
@@ -21,20 +23,27 @@ _IMAGE = (_BATCH, 16, 16, 3)
 _WIDTHS = ("d_model", "dim", "embed_dim", "hidden_size", "hidden_dim", "width", "units", "features")
 
 
-def with_weights(layer: Any) -> Any:
-    """Return a layer as it is after a first call, on inputs that it takes; the layer itself where none are found."""
+def give_weights(layer: Any, given: Arguments | None) -> None:
+    """Call a layer without weights on what was handed over, else on the first inputs that a twin of it takes.
+
+    It stays as it is where none fit. What the call of inputs that were handed over raises comes again in the record.
+    """
+    if given is not None:
+        with suppress(Exception):
+            layer(*given[0], **given[1])
+        return
     for positional in _first_inputs(layer):
         twin = _twin(layer)
         if twin is None:
-            return layer
+            return
         try:
             twin(*positional)
         except Exception:
             # Whatever its code raises on inputs that it is not written for.
             continue
         if twin.built:
-            return twin
-    return layer
+            layer(*positional)
+            return
 
 
 def _twin(layer: Any) -> Any:
@@ -47,7 +56,7 @@ def _twin(layer: Any) -> Any:
 
 def _first_inputs(layer: Any) -> Iterator[tuple[Array, ...]]:
     """Yield inputs for a first call: vectors and tokens, these first for a layer with a table, then images."""
-    count = max(len(_required(layer.call)), 1)
+    count = max(sum(one.default is one.empty for one in arguments_of(layer.call)), 1)
     tokens = np.arange(_BATCH * _LENGTH).reshape(_BATCH, _LENGTH) % 2
     vectors = [
         np.random.default_rng(0).normal(size=(_BATCH, _LENGTH, width)).astype("float32") for width in _widths(layer)
@@ -65,8 +74,3 @@ def _widths(layer: Any) -> list[int]:
     except Exception:
         stated = {}
     return list(dict.fromkeys([stated[one] for one in _WIDTHS if isinstance(stated.get(one), int)] + [WIDTH, _WIDER]))
-
-
-def _required(function: Any) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
-    return [one.name for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]

@@ -158,12 +158,6 @@ def find_model(
         framework = framework_of(model)
     if framework is None:
         raise NotAModel(_no_model(model, found, name))
-    layers = _known_class("keras", "Layer")
-    is_layer = layers is not None and isinstance(model, layers)
-    if is_layer and not getattr(model, "built", True) and not hasattr(home, "inputs"):
-        from veriformer.adapters.capture.keras_unbuilt import with_weights
-
-        model = with_weights(model)
     padding = stated_padding(model, configuration, home)
     return Model(name, framework, model, getattr(home, "inputs", None), imports, tuple(notes), configuration, padding)
 

@@ -6,13 +6,12 @@ Keras; the layers in it are attributes, as those of any module.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
-from veriformer.adapters.capture.keras_paths import named_layers
+from veriformer.adapters.capture.keras_paths import is_keras_layer, named_layers
 
 
 def named_parameters(model: nn.Module, *, remove_duplicate: bool = True) -> Iterator[tuple[str, nn.Parameter]]:
@@ -31,13 +30,8 @@ def named_buffers(model: nn.Module, *, remove_duplicate: bool = True) -> Iterato
 
 def called_of(model: nn.Module) -> Callable[..., Any]:
     """Return the method whose signature names what a module is given."""
-    called: Callable[..., Any] = model.call if _is_keras(model) else model.forward
+    called: Callable[..., Any] = model.call if is_keras_layer(model) else model.forward
     return called
-
-
-def _is_keras(model: nn.Module) -> bool:
-    layers = getattr(sys.modules.get("keras"), "Layer", None)
-    return layers is not None and isinstance(model, layers)
 
 
 def _names_of_keras(model: nn.Module) -> dict[int, str]:
@@ -46,7 +40,7 @@ def _names_of_keras(model: nn.Module) -> dict[int, str]:
     A layer in a list is no attribute, and has the names of the layers around it.
     """
     names: dict[int, str] = {}
-    layers = [(path, module) for path, module in model.named_modules() if _is_keras(module)]
+    layers = [(path, module) for path, module in model.named_modules() if is_keras_layer(module)]
     for path, layer in (*layers, *(named_layers(model) if layers else ())):
         for variable in (*layer._trainable_variables, *layer._non_trainable_variables):
             name = f"{path}.{variable.name}" if path else str(variable.name)

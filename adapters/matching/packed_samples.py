@@ -17,12 +17,8 @@ from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import reshaped, shape_of, transposed
 from veriformer.adapters.matching.sources import Taken
 
-_OF_QUERIES = frozenset(
-    "cuseqlensq cuseqlens cuseqlen cuseqlensquery cuqseqlens seqstartq qoindptr cuq culens".split()  # noqa: SIM905
-)
-_OF_KEYS = frozenset(
-    "cuseqlensk cuseqlenskv cuseqlenskey cukseqlens cukvseqlens seqstartk kvindptr cuk cukv".split()  # noqa: SIM905
-)
+_OF_QUERIES = frozenset({"cuseqlensq", "cuseqlens", "cuseqlen", "cuqseqlens", "seqstartq", "qoindptr", "cuq", "culens"})
+_OF_KEYS = frozenset({"cuseqlensk", "cuseqlenskv", "cukseqlens", "cukvseqlens", "seqstartk", "kvindptr", "cuk", "cukv"})
 _LONGEST_QUERIES = frozenset({"maxseqlenq", "maxseqlen", "maxlenq", "maxq", "maxseqlenquery"})
 _LONGEST_KEYS = frozenset({"maxseqlenk", "maxseqlenkv", "maxlenk", "maxlenkv", "maxk", "maxseqlenkey"})
 _SAMPLES = "number of samples"
@@ -33,7 +29,7 @@ _NAMES = ("query", "key", "value")
 class PackedSamples:
     """Queries, keys and values (B·L, H, D): the samples one behind the other, and no axis of them.
 
-    `keys_apart` says that the function is told where the keys begin, and where the queries do.
+    `keys_apart` says that the function takes the places where the keys begin too, and not those of the queries alone.
     """
 
     keys_apart: bool = False
@@ -50,7 +46,7 @@ class PackedSamples:
 
 
 def has_keys_apart(layout: object) -> bool:
-    """Return whether a function is told where the keys begin too: it promises to take other numbers of them."""
+    """Return whether a function takes the places where the keys begin: there may be more keys than queries."""
     return isinstance(layout, PackedSamples) and layout.keys_apart
 
 
@@ -60,7 +56,7 @@ def _flat(array: object) -> object:
 
 
 def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
-    """Yield the form of a function that is told where each sample begins; nothing for others."""
+    """Yield the form of a function that takes the places where the samples begin; nothing for others."""
     sources: dict[str, Source] = {}
     for name in found.sources:
         called = folded(name)
@@ -78,8 +74,7 @@ def forms(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]
 
 def _beginnings(framework: ArrayFramework, length: str, arguments: Arguments) -> object:
     """Return the places (B + 1,) where the samples begin, and where the last one ends."""
-    places = np.arange(arguments[_SAMPLES] + 1, dtype=np.int32) * arguments[length]
-    return framework.from_numpy(places.astype(np.int32))
+    return framework.from_numpy((np.arange(arguments[_SAMPLES] + 1) * arguments[length]).astype(np.int32))
 
 
 def _length(length: str, arguments: Arguments) -> object:

@@ -87,8 +87,9 @@ def called_name(called: ast.expr) -> str:
 
 def says_frozen(called: Any) -> bool:
     """Return whether the file of what is called says that weights are frozen, and keeps a gradient from something."""
+    home = inspect.getmodule(called if inspect.isroutine(called) else type(called))
     try:
-        text = inspect.getsource(inspect.getmodule(called if inspect.isroutine(called) else type(called)))  # type: ignore[arg-type]
+        text = "" if home is None else inspect.getsource(home)
     except (OSError, TypeError):
         return False
     return bool(_FROZEN.search(text) and _KEPT_FROM.search(text))

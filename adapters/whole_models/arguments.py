@@ -109,7 +109,7 @@ def _holds_arrays(value: Any) -> bool:
 
 
 def name_at(stage: Stage, place: Place) -> str:
-    """Return what an argument is called; "its first input", or which, where it has no name."""
+    """Return the name of an argument; "its input 0" where it has none."""
     return _name(place, [one.name for one in parameters_of(stage)]) or f"its input {place}"
 
 

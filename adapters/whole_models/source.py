@@ -1,4 +1,4 @@
-"""A model of a source and a target as one of its source: which tokens of that are padding, and what they do."""
+"""A model of a source and a target as one of its source alone: which positions are padding, and what they do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OfSource:
     path: str = field(default="", init=False)
 
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
-        """Return the model as one of its source, whose padding an argument tells; see `Wrapping`."""
+        """Return the model as one of its source, whose padding an argument states; see `Wrapping`."""
         given, returned = by_place(arguments), stage.call(*arguments)
         place = _place_of_source(stage, given, place_of_sequence(stage, given, returned))
         sequences = judged_by_result(Sequences(stage, place, given, (0, 1)), returned)
@@ -56,7 +56,7 @@ class OfSource:
 
 
 def _place_of_source(stage: Stage, given: Mapping[Place, Any], target: Place) -> Place:
-    """Return where the one sequence is beside the target, of another length; NotWrapped where there is none."""
+    """Return the place of the only other sequence, of another length than the target; NotWrapped if there is none."""
     length = int(given[target].shape[1]) if len(given[target].shape) > 1 else 0
     found = [
         place
@@ -68,5 +68,5 @@ def _place_of_source(stage: Stage, given: Mapping[Place, Any], target: Place) ->
         and not is_of_flags(stage.framework.to_numpy(array))
     ]
     if len(found) != 1 or not length or int(given[found[0]].shape[1]) == length:
-        raise NotWrapped("it has no source of another length beside its target")
+        raise NotWrapped("it has no source of another length than its target")
     return found[0]

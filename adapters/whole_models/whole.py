@@ -112,7 +112,7 @@ def _of_frozen(gradients: Gradients | None) -> tuple[str, ...]:
     if gradients is None or not gradients.frozen:
         return ()
     names = ", ".join(gradients.frozen[:_FEW_NAMES]) + (" …" if len(gradients.frozen) > _FEW_NAMES else "")
-    return (f"No gradient reaches {names}: the code says what is frozen, and keeps them from it",)
+    return (f"No gradient reaches {names}: the code says that weights are frozen",)
 
 
 def _idle(names: Sequence[str]) -> tuple[str, ...]:

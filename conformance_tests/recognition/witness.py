@@ -18,11 +18,19 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.patches import patch_words
+from veriformer.conformance_tests.recognition.stated_windows import (
+    bands,
+    is_band,
+    is_band_or_side,
+    is_near,
+    is_window,
+    sense_of_window,
+    window_of,
+    windows,
+)
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
-# Numbers of a pass are read with this error at most.
-_NEAR = 0.02
 # A pair that is turned by less at each position stays where it is.
 _TURNED = 1e-9
 # The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
@@ -67,12 +75,6 @@ class Stated:
     meant: Callable[[object, float | str], str] = lambda *_: ""
 
 
-def _is_near(stated: object, found: float | str) -> bool:
-    if isinstance(stated, bool) or not isinstance(stated, int | float) or isinstance(found, str):
-        return False
-    return abs(stated - found) <= _NEAR * abs(found)
-
-
 def _is_activation(stated: object, found: float | str) -> bool:
     if not isinstance(stated, str):
         return False
@@ -105,42 +107,6 @@ def _groups(one: Layered) -> list[float | str]:
     return [one.attention.group_count] if known and one.attention is not None else []
 
 
-def _windows(one: Layered) -> list[float | str]:
-    left, right = _window_of(one)
-    return [] if left is None or right else [left + 1]
-
-
-def _bands(one: Layered) -> list[float | str]:
-    """Return how many keys before and behind its own a query sees, where it sees some on both sides."""
-    left, right = _window_of(one)
-    return [left + right] if left and right else []
-
-
-def _window_of(one: Layered) -> tuple[int | None, int | None]:
-    setting = one.attention.setting if one.attention is not None else None
-    return (None, None) if setting is None or setting.window is None else setting.window
-
-
-def _is_band(stated: object, found: float | str) -> bool:
-    """Return whether a stated number is that of the keys on both sides, the query's own among them or not."""
-    return not isinstance(found, str) and any(_is_near(stated, one) for one in (found, found + 1))
-
-
-def _is_band_or_side(stated: object, found: float | str) -> bool:
-    """Return whether a stated number is that of the keys on both sides, or on one of them."""
-    sides = not isinstance(found, str) and any(_is_near(stated, one) for one in (found / 2, found / 2 + 1))
-    return sides or _is_band(stated, found)
-
-
-def _is_window(stated: object, found: float | str) -> bool:
-    """Return whether a stated window is the number of keys that are seen, or of those before the query's own."""
-    return _is_near(stated, found) or (not isinstance(found, str) and _is_near(stated, found - 1))
-
-
-def _sense_of_window(stated: object, found: float | str) -> str:
-    return " (the query's own key among them)" if _is_near(stated, found) else " (besides the query's own key)"
-
-
 def _caps(one: Layered) -> list[float | str]:
     """Return the cap of the logits in words; nothing where a cap could not be seen."""
     reading = one.attention
@@ -156,11 +122,11 @@ def _caps(one: Layered) -> list[float | str]:
 
 
 def _is_cap(stated: object, found: float | str) -> bool:
-    return isinstance(found, str) and found.startswith(_CAP) and _is_near(stated, float(found.removeprefix(_CAP)))
+    return isinstance(found, str) and found.startswith(_CAP) and is_near(stated, float(found.removeprefix(_CAP)))
 
 
 def _bases_of_windows(one: Layered) -> list[float | str]:
-    return _bases(one) if _window_of(one)[0] is not None else []
+    return _bases(one) if window_of(one)[0] is not None else []
 
 
 def _turned_shares(one: Layered) -> list[float | str]:
@@ -178,7 +144,7 @@ def _is_share(stated: object, found: float | str) -> bool:
     if isinstance(stated, bool) or not isinstance(stated, int | float) or not isinstance(found, str):
         return False
     turned, width = map(int, found.split(" of "))
-    return _is_near(stated, turned / width) or 2 * int(stated * width / 2) == turned
+    return is_near(stated, turned / width) or 2 * int(stated * width / 2) == turned
 
 
 def _scalars(one: Layered) -> list[float | str]:
@@ -198,7 +164,7 @@ _STATED = (
         "self_attention",
         "rotary",
         _bases,
-        _is_near,
+        is_near,
         "the model turns with the base {}",
         "rope_theta_ignored",
         re.compile(r"theta|base|rope|rotary|freq|wave|period", re.IGNORECASE),
@@ -208,7 +174,7 @@ _STATED = (
         "",
         "norm",
         _eps,
-        _is_near,
+        is_near,
         "the norms add {}",
         "norm_eps_value_mismatch",
     ),
@@ -229,7 +195,7 @@ _STATED = (
         "self_attention",
         "query",
         _heads,
-        _is_near,
+        is_near,
         "the queries are cut into {} heads",
         "",
     ),
@@ -238,7 +204,7 @@ _STATED = (
         "self_attention",
         "key",
         _groups,
-        _is_near,
+        is_near,
         "there are {} heads of keys",
         "",
     ),
@@ -246,19 +212,19 @@ _STATED = (
         re.compile(r"^((sliding|attention|attn|local|swa)_)?window(_size|_length|_len)?$"),
         "self_attention",
         "mask",
-        _windows,
-        _is_window,
+        windows,
+        is_window,
         "each query sees {} keys",
         "",
         of_some=True,
-        meant=_sense_of_window,
+        meant=sense_of_window,
     ),
     Stated(
         re.compile(r"^((sliding|attention|attn|local|swa)_)?window(_size|_length|_len)?$"),
         "self_attention",
         "mask",
-        _bands,
-        _is_band_or_side,
+        bands,
+        is_band_or_side,
         "each query sees {} keys besides its own",
         "",
         of_some=True,
@@ -267,8 +233,8 @@ _STATED = (
         re.compile(r"^local_attention$"),
         "self_attention",
         "mask",
-        _bands,
-        _is_band,
+        bands,
+        is_band,
         "each query sees {} keys besides its own",
         "",
         of_some=True,
@@ -288,7 +254,7 @@ _STATED = (
         "self_attention",
         "logits",
         _scalars,
-        _is_near,
+        is_near,
         "the logits are divided by the root of {}",
         "",
         re.compile(r"scal"),
@@ -298,7 +264,7 @@ _STATED = (
         "",
         "rotary",
         _bases_of_windows,
-        _is_near,
+        is_near,
         "the layers with a window turn with the base {}",
         "rope_theta_ignored",
         re.compile(r"local"),

@@ -86,3 +86,26 @@ def test_layers_without_weights_are_judged(tmp_path, backend):
     assert right.startswith("0 ") and "torch_params" not in right
     wrong = told("MasksBehindTheSoftmax")
     assert wrong.startswith("1 ") and "model.padding.content" in wrong
+
+
+HANDED_OVER = """
+import sys
+import numpy as np
+from veriformer import check
+from layers_of_mine import Attention
+
+report = check(Attention(48, 4), inputs=(np.random.default_rng(0).normal(size=(2, 7, 48)).astype("float32"),))
+print(report.exit_status, [one.summary for one in report.parts])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(find_spec("keras") is None, reason="keras is not installed")
+@pytest.mark.parametrize("backend", ("torch", "jax"))
+def test_inputs_that_are_handed_over_give_the_widths(tmp_path, backend):
+    (tmp_path / "layers_of_mine.py").write_text(FILE, encoding="utf-8")
+    environment = {**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", HANDED_OVER], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = done.stdout.splitlines()[-1]
+    assert told.startswith("0 ") and "4 heads" in told

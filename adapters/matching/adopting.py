@@ -13,7 +13,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
-from veriformer.adapters.matching import applied, backward_pairs, cached, documented, training
+from veriformer.adapters.matching import applied, backward_pairs, cached, documented, step_classes, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
@@ -77,7 +77,7 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     if not _is_ours(found):
         offer = replace(offer, conventions=documented.conventions(offer.operations))
     others = {**_builders_in(found), **offer.others}
-    if offer.operations and isinstance(found, ModuleType) and not _is_ours(found):
+    if isinstance(found, ModuleType) and not _is_ours(found):
         told = {*others, *offer.alone, *offer.operations, *(one.name for one in offer.matches)}
         silent = without_forward_pass(str(getattr(found, "__file__", "")))
         others |= {one: NO_FORWARD for one in silent if one not in told}
@@ -150,7 +150,9 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
     if isinstance(found, type):
         home = sys.modules.get(found.__module__)
         of_training = training.classes_of(home) if home is not None else {}
-        return {**classes, **{name: one for name, one in of_training.items() if one is found}}
+        steps = step_classes.function_of(found)
+        by_step = {} if steps is None else {found.__name__: steps}
+        return {**by_step, **classes, **{name: one for name, one in of_training.items() if one is found}}
     if _is_function(found):
         called = str(getattr(found, "__name__", "function"))
         # A function without required parameters builds something; it is no operation.
@@ -162,6 +164,7 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
     functions = {
         **functions_of(found),
         **applied.functions_of_kinds(found),
+        **step_classes.functions_of(found),
         **classes,
         **training.classes_of(found),
         **backward_pairs.classes_of(found),

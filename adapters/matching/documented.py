@@ -14,6 +14,8 @@ _LAST = re.compile(
     r"bottom[- ]?right|\bquer(y|ies)\s+(is|are|being|as|stands?|at)(\s+(taken|assumed|to|be|as|at|aligned|with|the))*"
     r"\s+\W?(last|latest|newest|most\s+recent|end\s+of)\b"
     r"|\b(aligned|aligns?|lined|lines?)\s+(up\s+)?((the|a)\s+(causal\s+)?mask\s+)?(up\s+)?(with|to|at)\s+the\s+(last|end)\b"
+    r"|\b(the|those)\s+(\w+\s+)?(newest|latest|most\s+recent)\s+(tokens|positions|queries|rows)\b"
+    r"|\b(cached|past|previous|earlier)\s+(tokens|keys|positions|entries)\s+(are\s+)?followed\s+by\b"
     r"|(<=?|\bat position) ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
     re.I,
 )

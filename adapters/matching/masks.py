@@ -58,11 +58,11 @@ def _all_visible(encoding: Encoding, arguments: Any) -> Any:
 def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     """Return the form of an attention with its window and its mask."""
     if isinstance(form.layout, by_query.ByQuery):
-        return _described(trials, form, form, _masked(probe))
-    form = windows.with_window(trials, form, found, probe)
+        return _described(trials, form, form, masked_probe(probe))
+    form = _with_window(trials, form, found, probe)
     masked = _with_any_mask(trials, form, found, probe)
     if "mask" in masked.features:
-        beside = padding_beside.with_padding(trials, masked, found, _masked(probe))
+        beside = padding_beside.with_padding(trials, masked, found, masked_probe(probe))
         if beside is not masked or not padding_beside.takes_padding(masked, found):
             return beside
     if "mask" not in found.roles.values():
@@ -71,8 +71,20 @@ def with_visibility(trials: Trials, form: Form, found: Taken, probe: Probe) -> F
     of_equal = masked if "mask" in masked.features else _with_any_mask(trials, form, found, equal)
     if "mask" not in of_equal.features:
         return form
-    beside = padding_beside.with_padding(trials, of_equal, found, _masked(equal))
+    beside = padding_beside.with_padding(trials, of_equal, found, masked_probe(equal))
     return masked if beside is masked else limited_to_equal_lengths(beside)
+
+
+def _with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form with a window, read with as many queries as keys where other lengths fit none.
+
+    Where the queries are the last of the keys, the window ends at other keys than those of the first positions.
+    """
+    windowed = windows.with_window(trials, form, found, probe)
+    if "window" in windowed.features or "window" not in found.roles.values():
+        return windowed
+    of_equal = windows.with_window(trials, form, found, of_equal_lengths(form, probe))
+    return of_equal if "window" in of_equal.features else windowed
 
 
 def _with_any_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
@@ -129,7 +141,8 @@ def not_given(form: Form, found: Taken) -> list[str]:
     return [name for name in masking if form.sources.get(name) is found.sources[name]]
 
 
-def _masked(probe: Probe) -> Probe:
+def masked_probe(probe: Probe) -> Probe:
+    """Return a probe of an attention with a mask."""
     return probe.with_argument("mask", special.drawn_mask({**SIZES, **lengths_of(probe)}))
 
 
@@ -145,7 +158,7 @@ def _with_mask(trials: Trials, form: Form, parameter: str, probe: Probe, least: 
 
     The likeness of one that is not right is above the `least`.
     """
-    masked = _masked(probe)
+    masked = masked_probe(probe)
     best, likest = form, least
     asks = asks_for_booleans(trials.function, parameter)
     for encoding in encodings(says_hidden(trials.function, parameter), boolean=asks):
@@ -176,7 +189,7 @@ def _with_smaller_mask(trials: Trials, form: Form, found: Taken, probe: Probe) -
     # What takes as many keys as queries has no single one.
     whole = always_causal or sizes["L"] == sizes["S"]
     lengths = () if always_causal else by_length.forms_of(form, found, trials.framework, all_queries=whole)
-    masked = _masked(probe)
+    masked = masked_probe(probe)
     best, is_exact = trials.fitting((*_smaller_masks(trials, form, found, by_position=whole), *lengths), masked)
     if best is None:
         return form

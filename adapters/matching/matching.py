@@ -67,6 +67,7 @@ _WAYS_TO_ATTEND = frozenset(
     packed func cross self
     """.split()  # noqa: SIM905
 )
+_MERGING = frozenset({"combine", "merge", "join", "fuse", "reduce", "add", "update"})
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
 
@@ -369,6 +370,9 @@ def _operations(
         of_name.append("next_token_loss")
     if "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]
+    merging = "merge_attention"
+    if not of_name and _MERGING.intersection(words_of(name)) and _has_its_parameters(merging, takings):
+        of_name.append(merging)
     grouped = repeats_key_heads(function) or any(folded(one.name) in REPEATS for one in takings)
     if "scaled_dot_product_attention" in of_name and _GROUPED not in of_name and grouped:
         of_name.insert(0, _GROUPED)

@@ -17,6 +17,7 @@ from veriformer.adapters.matching import (
     by_query,
     causal,
     chunks,
+    halves,
     log_sums,
     losses,
     masks,
@@ -29,6 +30,7 @@ from veriformer.adapters.matching import (
     special,
     temperatures,
     together,
+    windows,
 )
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import (
@@ -390,12 +392,12 @@ def _sizes(operation: str, layout: Layout) -> Iterator[tuple[dict[str, int], tup
 
 def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> Found:
     """Return the form with the mask that the function takes, and without keywords that fail."""
-    form, probe = _with_those_that_answer(trials, best.form, probe)
+    form, probe = _with_those_that_answer(trials, windows.without_pairs(trials, best.form, found, probe), probe)
     if best.exact:
         form = own_tables.with_tables_of_file(trials, form, found, probe)
         form = axes.with_its_axis(trials, form, found, probe)
         form = rotary_offsets.with_offset(trials, form, found, probe)
-        form = merged.without_empty_parts(trials, form, probe)
+    form = merged.without_empty_parts(trials, form, probe)
     if form.operation == "rotary_embedding" and "positions" in found.roles.values():
         form = _with_positions_of_samples(trials, form, probe)
     if form.operation in ATTENTION:
@@ -414,7 +416,8 @@ def _with_features(trials: Trials, best: Found, found: Taken, probe: Probe) -> F
         form = replace(form, layout=alibi.PowersOfTwo(form.layout), words=(*form.words, "powers of two of heads"))
         result = trials.result(form, probe)
         best = replace(best, exact=best.exact or (result is not None and probe.is_answered_by(result)))
-    said = (*getattr(trials.function, "said", ()), *log_sums.words(trials, form, probe))
+    of_class = getattr(trials.function, "said", ())
+    said = (*of_class, *log_sums.words(trials, form, probe), *halves.words(trials, form, probe))
     form = replace(form, words=(*form.words, *said))
     passed_over = [one for one in found.left_out if form.sources[one] is found.sources[one]]
     lost = set(best.form.features) - set(form.features)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class Trials:
     framework: ArrayFramework
     calls: int = 0
     failure: str = ""
+    dtype: str = "float32"
     _converted: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def forms(self, form: Form, probe: Probe) -> Iterator[tuple[Form, np.ndarray]]:
@@ -99,7 +101,7 @@ class Trials:
         return self._array(value) if isinstance(value, np.ndarray) else value
 
     def _array(self, value: np.ndarray) -> Any:
-        return self.framework.from_numpy(value, "float32" if value.dtype.kind == "f" else None)
+        return self.framework.from_numpy(value, self.dtype if value.dtype.kind == "f" else None)
 
     def fitting(self, forms: Iterable[Form], probe: Probe) -> tuple[Form | None, bool]:
         """Return the first form whose result is near the reference's, else the likest, and whether it is near."""
@@ -121,9 +123,8 @@ class Trials:
         It tells layouts and masks apart where the values are wrong: a wrong factor changes no dependence.
         """
         shares: list[list[float]] = []
-        for array in probe.arguments.values():
-            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
-                shares += [self._shares(form, probe, result, array, number) for number in range(_CHANGED_ENTRIES)]
+        for array in _floating(probe):
+            shares += [self._shares(form, probe, result, array, number) for number in range(_CHANGED_ENTRIES)]
         if not shares:
             # An operation of numbers alone has nothing to depend on.
             return max(_agreement(result, one) for one in probe.results)
@@ -139,13 +140,34 @@ class Trials:
         changed = array.copy()
         changed[tuple(numbers.integers(0, length) for length in array.shape)] += 2.0
         # One array may be two arguments: an attention without a context of its own attends to what asks.
-        other = probe.with_arguments({name: changed for name, held in probe.arguments.items() if held is array})
+        other = probe.with_arguments(
+            {name: _with(held, array, changed) for name, held in probe.arguments.items() if _holds(held, array)}
+        )
         got = self.result(form, other)
         if got is None or got.shape != result.shape:
             return [0.0] * len(probe.results)
         theirs = _differ(got, result)
         ours = [_differ(*both) for both in zip(other.results, probe.results, strict=True)]
         return [_share(theirs, one) for one in ours]
+
+
+def _floating(probe: Probe) -> list[np.ndarray]:
+    """Return the arrays of numbers of a call, with the matrices among its weights, which tell how they are stored."""
+    plain = [one for one in probe.arguments.values() if isinstance(one, np.ndarray)]
+    weights = [vars(one) for one in probe.arguments.values() if isinstance(one, SimpleNamespace)]
+    matrices = [one for each in weights for one in each.values() if isinstance(one, np.ndarray) and one.ndim > 1]
+    return [one for one in (*plain, *matrices) if one.dtype.kind == "f"]
+
+
+def _holds(held: Any, array: np.ndarray) -> bool:
+    inside = vars(held).values() if isinstance(held, SimpleNamespace) else (held,)
+    return any(one is array for one in inside)
+
+
+def _with(held: Any, array: np.ndarray, other: np.ndarray) -> Any:
+    if not isinstance(held, SimpleNamespace):
+        return other
+    return SimpleNamespace(**{name: other if one is array else one for name, one in vars(held).items()})
 
 
 def _share(one: np.ndarray, other: np.ndarray) -> float:

@@ -18,6 +18,23 @@ from veriformer.adapters.matching.trying import Trials
 _WINDOWS = ((2, 1), (1, 1))
 
 
+def without_pairs(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
+    """Return the form without a window of two sides where the function's window is one number.
+
+    It fails on two sides and answers for a number once the causal flag is given; without the flag it may read no window
+    at all, and answer for anything.
+    """
+    name = next((name for name, role in found.roles.items() if role == "window"), "")
+    if not name or not {"window", "is_causal"} <= {*form.features} or found.defaults.get(name) is not None:
+        return form
+    causal = probe.with_argument("is_causal", True)
+    windowed = causal.with_argument("window", (_WINDOWS[0][0], 0))
+    of_number = replace(form, sources={**form.sources, name: _left(form.sources[name])})
+    if trials.result(form, windowed) is not None or trials.result(of_number, windowed) is None:
+        return form
+    return replace(form, features=tuple(one for one in form.features if one != "window"))
+
+
 def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     """Return the form with a window of one number, where the function is always causal and takes one.
 
@@ -47,7 +64,7 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
     result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))
     # Whether the own key is one of them is a convention. Other windows, such as blocks, are none of the interface's.
     probes = [probe.with_argument("window", window) for window in _WINDOWS]
-    if result is not None and any(is_near(result, each.expected) for each in probes):
+    if result is not None and any(each.is_answered_by(result) for each in probes):
         return one
     whole = trials.result(form, probe)
     if result is not None and whole is not None and not is_near(whole, probe.expected):

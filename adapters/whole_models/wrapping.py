@@ -12,6 +12,7 @@ from typing import Protocol
 from veriformer.adapters.capture.handed_over import Arguments
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.whole_models.by_name import with_names
 from veriformer.adapters.whole_models.stage import Stage
 
 
@@ -52,6 +53,7 @@ class Wrapped:
 
 def wrapped(wrappings: Iterable[Wrapping], stage: Stage, arguments: Arguments, name: str) -> list[Wrapped]:
     """Return what each of the wrappings comes to; one that raises does not stand in the way of the others."""
+    arguments = with_names(stage, arguments)
     return [_wrapped(wrapping, stage, stage.cast(arguments), name) for wrapping in wrappings]
 
 

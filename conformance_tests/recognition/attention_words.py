@@ -14,6 +14,7 @@ from veriformer.conformance_tests.recognition.buckets import buckets_of
 from veriformer.conformance_tests.recognition.core import Setting
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.operands import Operand
+from veriformer.conformance_tests.recognition.paths import common_path
 
 _BIASES = {
     "alibi": "ALiBi",
@@ -42,8 +43,21 @@ def attention_words(flow: Flow, reading: AttentionReading, batch: int) -> Iterat
     yield from _norms(reading)
     if reading.query.rotation is not None:
         yield describe_rotation(reading.query.rotation)
+    yield from _mixed(reading)
     yield from _projected(reading)
     yield from _latents(flow, reading)
+
+
+def _mixed(reading: AttentionReading) -> Iterator[str]:
+    """Yield what the values are made of where their projection gives only a part of them."""
+    mixed = reading.sublayer.mixed
+    if mixed is not None:
+        others = common_path(mixed.others.names)
+        named = others.rpartition(".")[0] or others
+        if mixed.is_learned:
+            yield f"values: a learned share of its own and of those of {named}"
+        else:
+            yield f"values: {mixed.share:.4g} of its own + {mixed.share_of_others:.4g} of those of {named}"
 
 
 def _latents(flow: Flow, reading: AttentionReading) -> Iterator[str]:
@@ -137,7 +151,8 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
     """Yield the scale where it is not 1/√D, which a configuration may say, or a mistake; and what else logits get."""
     width = reading.heads.query.shape[-1]
     if setting.scale is not None and abs(setting.scale * width**0.5 - 1.0) > 1e-6:
-        yield f"logits times {setting.scale:.4g} (1/√D is {width**-0.5:.4g})"
+        of_part = _scale_of_a_part(reading, setting.scale)
+        yield f"logits times {setting.scale:.4g} ({of_part}1/√D is {width**-0.5:.4g})"
     if setting.softcap is not None:
         yield f"logits capped at ±{setting.softcap:g}"
     if setting.bias is not None and not fills(setting.bias) and (bias := bias_of(flow, reading)) is not None:
@@ -151,6 +166,14 @@ def _logits(flow: Flow, reading: AttentionReading, setting: Setting) -> Iterator
     unit = reading.heads.unit
     if unit in _HALF_PRECISION and unit > max(flow.unit(one) for one in operands):
         yield "computed in half precision, though query and key are finer"
+
+
+def _scale_of_a_part(reading: AttentionReading, scale: float) -> str:
+    """Return that a scale follows from those components of a head alone that are not turned, where it does."""
+    rotation, width = reading.query.rotation, reading.heads.query.shape[-1]
+    rest = 0 if rotation is None else width - rotation.width
+    is_of_rest = rest > 0 and abs(scale * rest**0.5 - 1.0) <= 1e-6
+    return f"1/√{rest}, of what is not turned; " if is_of_rest else ""
 
 
 def _directions(flow: Flow, reading: AttentionReading, setting: Setting) -> str:

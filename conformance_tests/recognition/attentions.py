@@ -112,6 +112,9 @@ def _operand(flow: Flow, sublayer: AttentionSublayer, role: str) -> Operand:
         ]
         return _side_by_side(parts)
     array = np.concatenate([getattr(site, role) for site in sites], axis=1)
+    if role == "value" and sublayer.mixed is not None:
+        groups = grouped(array)
+        return Operand(groups.array, groups, sublayer.mixed.split)
     if len(sites) == 1:
         joined = read_joined(flow, maps, array, getattr(sites[0], f"{role}_value"))
         if joined is not None:

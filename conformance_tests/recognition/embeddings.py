@@ -47,11 +47,10 @@ class Embedding:
 
     @property
     def factor(self) -> float:
-        """The number that the first lookup is multiplied by."""
-        for term in self.terms:
-            if isinstance(term, Scaled) and _looked_up(term) is not None:
-                return self.outer * term.factor
-        return self.outer
+        """The number that the first lookup is multiplied by, where several times those numbers together."""
+        scaled = [term for term in self.terms if isinstance(term, Scaled) and _looked_up(term) is not None]
+        same = [term.factor for term in scaled if term.of.value == scaled[0].of.value]
+        return self.outer * sum(same) if same else self.outer
 
     @property
     def norm_of_tokens(self) -> Norm | None:
@@ -140,6 +139,9 @@ def _of_table(flow: Flow, term: Fixed, width: int, batch: int, length: int) -> P
     if len(table) == batch and (table == table[:1]).all():
         # Each sample has the same row.
         table = table[:1]
+    if len(table) == batch * length and (table.reshape(batch, -1) == table[:length].ravel()).all():
+        # Or the same rows.
+        table = table[:length]
     if len(table) == batch and batch > 1 and length != batch:
         return Positions("by sample", "", 0, place)
     if len(table) == 1 and not flow.depends_on_parameters(term.value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from veriformer.conformance_tests.recognition.departing import departure
@@ -93,14 +94,28 @@ def _of_factor(model: ModelReading, one: LinearMap) -> tuple[int, str] | None:
 
 
 def _of_cap(model: ModelReading, one: LinearMap) -> tuple[int, str] | None:
-    """Return that one factor of a cap that is stated is missing, and the step of the tangent."""
+    """Return that a cap that is stated, or one of its factors, is missing, and the step of the tangent."""
     found = final_cap(model, one)
+    stated = {name: value for name, value in stated_under(model, _NAMES).items() if _is_cap(value)}
+    if found is None and stated and final_factor(model, one) == 1.0 and _gives_tokens(model, one):
+        name, value = next(iter(stated.items()))
+        return one.step, f"the configuration says that {name} is {value:g}, and the logits have no cap"
     if found is None or found.keeps_small_ones:
         return None
-    for name, value in stated_under(model, _NAMES).items():
-        if isinstance(value, int | float) and (missing := _missing(found, value)):
+    for name, value in stated.items():
+        if missing := _missing(found, value):
             return found.place, f"the configuration says that {name} is {value:g}, and {found.words}: {missing}"
     return None
+
+
+def _is_cap(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _gives_tokens(model: ModelReading, one: LinearMap) -> bool:
+    """Return whether a map has a column for each row of a table of tokens: the head of a language model."""
+    tables = [table for table in model.maps.lookups if not model.flow.is_fixed(table.rows)]
+    return model.maps.width_out(one) in {model.flow.shape(table.table)[0] for table in tables}
 
 
 def _stated_factors(model: ModelReading) -> Iterator[tuple[str, float, float]]:

@@ -22,6 +22,7 @@ from veriformer.conformance_tests.recognition.paths import common_path, layer_in
 from veriformer.conformance_tests.recognition.stacked_experts import outputs_of_stacks
 from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer, Sublayers
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
+from veriformer.conformance_tests.recognition.weighted_experts import by_expert, weighted_inputs
 
 # Shares below this part of the largest are those of experts that a token is not sent to.
 # So many values of the stream's size lie between the sums of one expert and of another at most.
@@ -83,9 +84,10 @@ def mixtures_in(flow: Flow, sublayers: Sublayers, readings: Sequence[Layered]) -
             taken.update(one.first_step for one in members)
             yield _mixture(flow, sublayers, members, router)
             continue
-        stacked = _stacked(flow, sublayers, router, [one for one in networks if one.first_step not in taken])
+        left = [one for one in networks if one.first_step not in taken]
+        stacked = _weighted(flow, sublayers, router, left) or _stacked(flow, sublayers, router, left)
         if stacked is not None:
-            taken.add(stacked.members[0].first_step)
+            taken.update(one.first_step for one in stacked.members)
             yield stacked
             continue
         computed = _computed(flow, sublayers, router)
@@ -160,7 +162,7 @@ def _stacked(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequ
             continue
         after = flow.descendants(one.place.sublayer.entry.output)
         outputs = [value for value in sorted(after) if flow.array(value).size == count * rows.size]
-        for given in (array for value in outputs for array in _by_expert(flow.array(value), count, rows.shape)):
+        for given in (array for value in outputs for array in by_expert(flow.array(value), count, rows.shape)):
             present = np.ones(given.shape[:2], dtype=bool)
             for value in sorted(after_router & set(after)):
                 array = flow.array(value)
@@ -174,12 +176,20 @@ def _stacked(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequ
     return None
 
 
-def _by_expert(array: Array, count: int, shape: tuple[int, ...]) -> Iterator[Array]:
-    """Yield an array of every expert's output for every token as (experts, tokens, width)."""
-    if array.dtype.kind != "f" or array.shape[-1] != shape[-1]:
-        return
-    for axis in (axis for axis in range(array.ndim - 1) if array.shape[axis] == count):
-        yield np.moveaxis(array, axis, 0).reshape(count, *shape)
+def _weighted(flow: Flow, sublayers: Sublayers, router: LinearMap, networks: Sequence[Layered]) -> Mixture | None:
+    """Return the mixture of experts whose inputs are multiplied by their shares; None without one."""
+    count, rows = sublayers.maps.width_out(router), _rows(flow, router.input)
+    found = weighted_inputs(flow, rows, count, networks)
+    is_stacked = found is not None and len(found.members) == 1
+    columns = None if found is None else list(range(count)) if is_stacked else _columns(found.members, count)
+    if found is None or columns is None or None in columns:
+        return None
+    shares = np.zeros((len(rows), count))
+    shares[:, [column for column in columns if column is not None]] = found.shares
+    path = common_path([*(one.path for one in found.members), *(name.rpartition(".")[0] for name in router.names)])
+    plain = Mixture(found.members, router, path, found.members[0].layer, router.step, count, is_stacked=is_stacked)
+    judged = _judged(flow, plain, _Shares(shares, found.summed))
+    return replace(judged, scheme=f"{judged.scheme}, times what an expert reads" if judged.scheme else "")
 
 
 def _mixture(flow: Flow, sublayers: Sublayers, members: Sequence[Layered], router: LinearMap) -> Mixture:

@@ -23,6 +23,7 @@ from veriformer.conformance_tests.recognition.heads_one_by_one import heads_one_
 from veriformer.conformance_tests.recognition.image_windows import region_words
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
+from veriformer.conformance_tests.recognition.mixed_values import takes_a_learned_number
 from veriformer.conformance_tests.recognition.mixtures import Mixture
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading, branches_in_words
@@ -116,7 +117,7 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
     is_unknown = embedding.norm is not None and embedding.norm.is_unknown
     status: Status = "departs" if "departs" in said else "unrecognised" if is_unknown else "holds"
     conventions: dict[str, str | float | int | bool] = {"factor": embedding.factor}
-    words = [] if not role else [role if embedding.factor == 1.0 else f"{role}, times {embedding.factor:.4g}"]
+    words = [] if not role else [role + _factor_in_words(model.flow, embedding)]
     if role == "input_projection":
         words += filter(None, [_read_by_first(model, one) for one in _maps_of(embedding)])
     if positions is not None:
@@ -135,6 +136,15 @@ def _embedding_parts(model: ModelReading, embedding: Embedding, departures: Sequ
         yield Part(path, role, None, ", ".join(words), conventions, "unrecognised", 0, count, place)
         return
     yield Part(path, role or "embedding", None, ", ".join(words), conventions, status, count, count, place)
+
+
+def _factor_in_words(flow: Flow, embedding: Embedding) -> str:
+    """Return by what the rows are multiplied; a learned number is drawn for the pass, and is not the model's."""
+    if embedding.factor == 1.0:
+        return ""
+    steps = [flow.maker(term.value) for term in embedding.terms if isinstance(term, Scaled)]
+    learned = any(step is not None and takes_a_learned_number(flow, step) for step in steps)
+    return ", times a learned number" if learned else f", times {embedding.factor:.4g}"
 
 
 def _read_by_first(model: ModelReading, one: LinearMap) -> str:

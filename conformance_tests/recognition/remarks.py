@@ -9,6 +9,7 @@ from veriformer.conformance_tests.recognition.logit_remarks import remarks_on_lo
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.norm_remarks import remarks_on_norms
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
+from veriformer.conformance_tests.recognition.stream_remarks import remarks_on_streams
 
 
 def remarks_on(model: ModelReading) -> tuple[str, ...]:
@@ -17,6 +18,7 @@ def remarks_on(model: ModelReading) -> tuple[str, ...]:
         *(tuple(_layers_of_one_object(model)) or _layers_with_the_same_weights(model)),
         *_sublayers_without_norm(model),
         *remarks_on_norms(model),
+        *remarks_on_streams(model),
         *_causal_in_part(model),
         *_factors_of_tables(model),
         *remarks_on_logits(model),

@@ -19,7 +19,7 @@ from veriformer.conformance_tests.recognition.witness import stated_under
 _OF_SUM_ONE = re.compile(r"^(norm_topk_prob|normalize_topk_prob|norm_topk|normalize_topk|renormalize)$")
 _CHOSEN = re.compile(
     r"^(num_experts_per_tok|num_experts_per_token|n_?activated_experts|experts_per_tok(en)?|num_selected_experts|"
-    r"moe_top_?k|router_top_?k|num_active_experts)$"
+    r"moe_top_?k|router_top_?k|top_?k|num_active_experts)$"
 )
 _FACTOR = re.compile(r"^(routed_scaling_factor|route_scale|routing_scale|router_scale)$")
 _NEAR = 1e-3
@@ -30,9 +30,11 @@ def departures_of_shares(model: ModelReading) -> Iterator[Departure]:
     stated = stated_under(model, _OF_SUM_ONE)
     for mixture in model.mixtures if stated else ():
         is_one = "over the chosen" in mixture.scheme or "of sum one" in mixture.scheme
-        is_other = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
+        by_all = "softmax over all" in mixture.scheme and mixture.chosen < mixture.count
+        is_other = by_all or ("sigmoid" in mixture.scheme and not is_one and mixture.chosen > 1)
         if mixture.mistake is None and is_one != is_other and all(value is is_other for value in stated.values()):
-            done = "have the sum one" if is_one else "are those of all experts, and do not have the sum one"
+            of_all = "are those of all experts" if by_all else "are the sigmoids of their scores"
+            done = "have the sum one" if is_one else f"{of_all}, and do not have the sum one"
             name, value = next(iter(stated.items()))
             sentence = f"the configuration says that {name} is {value}, and the shares of the chosen experts {done}"
             yield _departure(model, mixture, sentence)
@@ -44,7 +46,8 @@ def departures_of_routing(model: ModelReading) -> Iterator[Departure]:
         if not mixture.scheme or mixture.mistake is not None:
             continue
         for name, value in _numbers_under(model, _CHOSEN):
-            if value != mixture.chosen:
+            # A top k of more than all experts is one of tokens, of which a sampler chooses.
+            if value != mixture.chosen and value <= mixture.count:
                 said = f"the configuration says that {name} is {value:g}, and each token goes to {mixture.chosen}"
                 yield _departure(model, mixture, f"{said} of {mixture.count} experts")
         for name, value in _numbers_under(model, _FACTOR):

@@ -11,6 +11,7 @@ import numpy as np
 from veriformer.conformance_tests.recognition.expressions import Attended, Expression, Fixed, Norm, Output, Sum, Taken
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap, Maps
+from veriformer.conformance_tests.recognition.mixed_values import MixedValues, mixed_values
 from veriformer.conformance_tests.recognition.reader import Reader
 from veriformer.conformance_tests.recognition.sites import Site
 
@@ -20,7 +21,8 @@ class AttentionSublayer:
     """An attention with its projections.
 
     `sites` are several where each head is computed by itself. `narrowing` has the maps before a projection that narrow
-    the stream for it, the first first: low-rank queries, keys and values have them.
+    the stream for it, the first first: low-rank queries, keys and values have them. `mixed` says what else than their
+    projection values are made of.
     """
 
     sites: tuple[Site, ...]
@@ -29,6 +31,7 @@ class AttentionSublayer:
     value: tuple[LinearMap, ...]
     exit: LinearMap
     narrowing: Mapping[LinearMap, tuple[LinearMap, ...]] = field(default_factory=dict)
+    mixed: MixedValues | None = None
 
     @property
     def entries(self) -> tuple[LinearMap, ...]:
@@ -118,10 +121,21 @@ class Sublayers:
             sources = [self._sources(site) for site in sites]
             query, key, value = (tuple(dict.fromkeys(m for source in sources for m in source[i])) for i in range(3))
             if query and key and value:
+                mixed = self._mixed(sites, query, value)
+                value = value if mixed is None else (mixed.own,)
                 widths = {self.width, self.maps.width_out(one)}
                 narrowing = {each: self._narrowing(each, widths) for each in (*query, *key, *value)}
-                found.append(AttentionSublayer(sites, query, key, value, one, narrowing))
+                found.append(AttentionSublayer(sites, query, key, value, one, narrowing, mixed))
         return tuple(found)
+
+    def _mixed(
+        self, sites: Sequence[Site], query: Sequence[LinearMap], value: Sequence[LinearMap]
+    ) -> MixedValues | None:
+        """Return what values are mixed of beside those of the map that reads what the queries' map reads."""
+        own = [one for one in value if one.input == query[0].input]
+        if len(sites) > 1 or len(own) != 1:
+            return None
+        return mixed_values(self.flow, self.maps, sites[0], own[0], value)
 
     def _narrowing(self, one: LinearMap, widths: AbstractSet[int]) -> tuple[LinearMap, ...]:
         """Return the maps before a projection, the first first, whose outputs have none of the stream's widths."""

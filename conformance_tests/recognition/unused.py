@@ -14,14 +14,14 @@ from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.paths import is_of_positions, layer_in, step_by_name, without_lists
 from veriformer.conformance_tests.recognition.stream_parts import is_unread_end, norms_of
-from veriformer.conformance_tests.recognition.sublayers import (
-    FeedForwardSublayer,
-)
+from veriformer.conformance_tests.recognition.sublayers import FeedForwardSublayer, narrowed_maps
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 _LEAST_UNDERSTOOD = 0.8
 # Those of a filter's outputs, its inputs, and at least two of places.
 _FILTER_AXES = 4
+# One for the values of an attention itself, one for those that it is handed.
+_SHARES = 2
 # What an unused vector of a part is called.
 _DROPPED = {"unembedding": "lm_head_bias_dropped", "feed_forward": "ffn_output_bias_dropped"}
 
@@ -93,6 +93,9 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     if _has_no_numbers(model, name) or (not _was_called(model, name) and not _is_missed(model, name, used)):
         return False
+    if _is_share_of_values(model, name):
+        # Only some layers may mix their values with others.
+        return False
     if pattern != name and any(_pattern(one) == pattern for one in used):
         return True
     if model.is_vector(name) and _stands_beside_modules(model, name):
@@ -107,6 +110,16 @@ def _should_be_used(model: ModelReading, name: str, unused: Sequence[str]) -> bo
         return False
     beside = any(one.rpartition(".")[0] == module for one in used) if module else False
     return beside or any(step.module == module for step in model.flow.steps if module)
+
+
+def _is_share_of_values(model: ModelReading, name: str) -> bool:
+    """Return whether a parameter is one of the few numbers with which other layers mix their values with others."""
+    if model.flow.array(model.trace.parameters[name]).size > _SHARES:
+        return False
+    alike = {value for other, value in model.trace.parameters.items() if _pattern(other) == _pattern(name)}
+    attentions = [one.attention.sublayer for one in model.readings if one.attention is not None]
+    mixed = [one.sites[0].value_value for one in attentions if one.mixed is not None]
+    return any(not alike.isdisjoint(model.flow.ancestors(value)) for value in mixed)
 
 
 def _stands_beside_modules(model: ModelReading, name: str) -> bool:
@@ -183,12 +196,14 @@ def _ran_of(model: ModelReading, around: str, names: Sequence[str]) -> bool:
 def _is_norm(model: ModelReading, module: str) -> bool:
     """Return whether the parameters of a module are vectors as gain and shift of a norm are.
 
-    They have the stream's width, or that of the vectors that a query is normalised by in the same attention.
+    They have the stream's width, or that of the vectors that a query is normalised by in the same attention, or that
+    of one of its latents.
     """
     own = [index for name, index in model.trace.parameters.items() if name.rpartition(".")[0] == module]
-    around = (one.attention for one in model.readings if one.attention and module.startswith(f"{one.path}."))
+    around = [one.attention for one in model.readings if one.attention and module.startswith(f"{one.path}.")]
     gains = {one.query.norm.gain for one in around if one.query.norm is not None and one.query.norm.gain is not None}
-    sizes = {(model.sublayers.width,), *(model.flow.shape(gain) for gain in gains)}
+    latents = {(model.flow.shape(each.input)[-1],) for one in around for each in narrowed_maps(one.sublayer)}
+    sizes = {(model.sublayers.width,), *(model.flow.shape(gain) for gain in gains), *latents}
     return all(model.flow.shape(index) in sizes for index in own)
 
 

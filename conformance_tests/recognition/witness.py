@@ -240,7 +240,7 @@ _STATED = (
         of_some=True,
     ),
     Stated(
-        re.compile(r"^(attn_logit_softcapping|attn_softcap|attention_softcap|attn_logit_softcap|attn_cap)$"),
+        re.compile(r"^(attn|attention)_(logits?_)?(soft_?)?cap(ping)?(_value)?$"),
         "self_attention",
         "logits",
         _caps,

@@ -53,7 +53,7 @@ from veriformer.conformance_tests.operations.rarities import rare_cases
 MOST_TRIED = 1_000
 MOST_TRIED_COMPILED = 120
 # The same where the case of another law may be the one that is shown.
-BRIEFLY_TRIED = 200
+BRIEFLY_TRIED = 60
 BRIEFLY_TRIED_COMPILED = 60
 _MOST_PRODUCTS = 2_000_000_000
 # What is tried among small cases, and where none fails among cases of all sizes; the rest is to shorten what was found.

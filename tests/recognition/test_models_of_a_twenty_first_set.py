@@ -1,0 +1,142 @@
+"""Kinds of models that were accused or passed over in a twenty-first set of strangers' files."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import rms_norm
+from veriformer import check
+
+WIDTH, HEADS, TOKENS_KNOWN = 24, 4, 30
+TOKENS = torch.randint(2, TOKENS_KNOWN, (3, 11), generator=torch.Generator().manual_seed(0))
+
+
+def said(report: Any) -> list[str]:
+    return [one.sentence for one in report.departures]
+
+
+class Capped(nn.Module):
+    """A decoder whose configuration states a cap of the attention's logits, and one of the last."""
+
+    def __init__(self, *, inside: bool = True, at_the_end: bool = True, classes: int = TOKENS_KNOWN) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.config = SimpleNamespace(attn_logits_soft_cap=3.0, final_logit_soft_cap=6.0, num_heads=HEADS)
+        self.table, self.head = nn.Embedding(TOKENS_KNOWN, WIDTH), nn.Linear(WIDTH, classes, bias=False)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
+        self.up, self.down = nn.Linear(WIDTH, 40), nn.Linear(40, WIDTH)
+        self._inside, self._at_the_end = inside, at_the_end
+
+    def forward(self, tokens: Any) -> Any:
+        batch, length = tokens.shape
+        x = self.table(tokens)
+        parts = self.qkv(rms_norm(x, (WIDTH,))).chunk(3, -1)
+        q, k, v = (one.view(batch, length, HEADS, -1).transpose(1, 2) for one in parts)
+        logits = q @ k.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5
+        logits = 3.0 * torch.tanh(logits / 3.0) if self._inside else logits
+        hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
+        weights = logits.masked_fill(hidden, -torch.inf).softmax(-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, length, WIDTH))
+        x = x + self.down(torch.relu(self.up(rms_norm(x, (WIDTH,)))))
+        logits = self.head(rms_norm(x, (WIDTH,)))
+        return 6.0 * torch.tanh(logits / 6.0) if self._at_the_end else logits
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    (
+        (Capped(), ""),
+        (Capped(inside=False), "config.attn_logits_soft_cap is 3, and the logits of the attention have no cap"),
+        (Capped(at_the_end=False), "config.final_logit_soft_cap is 6, and the logits have no cap"),
+        # Classes are no tokens, whose logits the cap is stated of.
+        (Capped(at_the_end=False, classes=5), ""),
+    ),
+    ids=("as stated", "not inside", "not at the end", "classes"),
+)
+def test_caps_that_are_stated_and_left_out(model: Any, sentence: str) -> None:
+    departing = said(check(model.eval(), inputs=(TOKENS,)))
+    assert (len(departing) == 1 and sentence in departing[0]) if sentence else not departing
+
+
+class Sigmoids(nn.Module):
+    """Experts whose shares are sigmoids of their scores, and of sum one by the configuration."""
+
+    def __init__(self, *, sums_to_one: bool, top_k: int = 2) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.config = {"norm_topk_prob": True, "top_k": top_k}
+        self.table, self.gate = nn.Embedding(TOKENS_KNOWN, 16), nn.Linear(16, 4, bias=False)
+        self.up = nn.ModuleList(nn.Linear(16, 40) for _ in range(4))
+        self.down = nn.ModuleList(nn.Linear(40, 16) for _ in range(4))
+        self.norm, self._sums_to_one = nn.LayerNorm(16), sums_to_one
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        h = self.norm(x)
+        shares, chosen = self.gate(h).sigmoid().topk(2, dim=-1)
+        shares = shares / shares.sum(-1, keepdim=True) if self._sums_to_one else shares
+        y = torch.zeros_like(x)
+        for number, (up, down) in enumerate(zip(self.up, self.down, strict=True)):
+            y = y + (shares * (chosen == number)).sum(-1, keepdim=True) * down(torch.relu(up(h)))
+        return x + y
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    (
+        (Sigmoids(sums_to_one=True), ""),
+        (Sigmoids(sums_to_one=False), "the shares of the chosen experts are the sigmoids of their scores"),
+        (Sigmoids(sums_to_one=True, top_k=3), "top_k is 3, and each token goes to 2 of 4 experts"),
+        (Sigmoids(sums_to_one=True, top_k=50), ""),
+    ),
+    ids=("as stated", "not of sum one", "fewer", "a sampler's"),
+)
+def test_sigmoids_are_held_against_the_configuration(model: Any, sentence: str) -> None:
+    departing = said(check(model.eval(), inputs=(TOKENS,)))
+    assert any(sentence in one for one in departing) if sentence else not departing
+
+
+class Latent(nn.Module):
+    """Attention with keys and values from a latent, which its norm may be left out of."""
+
+    def __init__(self, *, normed: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.narrow, self.narrow_norm = nn.Linear(WIDTH, 10, bias=False), nn.RMSNorm(10)
+        self.query, self.out = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
+        self.key, self.value = (nn.Linear(10, WIDTH, bias=False) for _ in range(2))
+        self._normed = normed
+
+    def forward(self, x: Any) -> Any:
+        latent = self.narrow_norm(self.narrow(x)) if self._normed else self.narrow(x)
+        q, k, v = (
+            one.view(*x.shape[:2], HEADS, -1).transpose(1, 2)
+            for one in (self.query(x), self.key(latent), self.value(latent))
+        )
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class LatentDecoder(nn.Module):
+    def __init__(self, *, normed: bool) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(TOKENS_KNOWN, WIDTH), nn.Linear(WIDTH, TOKENS_KNOWN, bias=False)
+        self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(2))
+        self.layers = nn.ModuleList(Latent(normed=normed) for _ in range(2))
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            x = x + layer(norm(x))
+        return self.head(x)
+
+
+def test_a_norm_of_a_latent_that_is_left_out_departs() -> None:
+    assert not said(check(LatentDecoder(normed=True), inputs=(TOKENS,)))
+    departing = check(LatentDecoder(normed=False), inputs=(TOKENS,)).departures
+    assert [one.path for one in departing] == ["layers.0.narrow_norm", "layers.1.narrow_norm"]
+    assert {one.sentence for one in departing} == {"the result does not depend on its weight"}

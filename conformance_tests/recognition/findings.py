@@ -111,7 +111,8 @@ class Recognition:
     """A model, recognised: its parts and departures in the order of execution.
 
     `captured` counts the steps of the pass that compute something, `understood` those that belong to a part.
-    `unused` are the parameters and arguments that no output depends on. It is `causal` if every self-attention of the
+    `unused` are the parameters and arguments that no output depends on, `without_effect` the same in fewer words: a
+    module of which no parameter has an effect stands for all of them. It is `causal` if every self-attention of the
     stream that the results come from is. `bound` are the modules that are one operation each, by what the pass shows.
     `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
     that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
@@ -134,6 +135,7 @@ class Recognition:
     agreed: tuple[str, ...] = ()
     padding_token: int | None = None
     remarks: tuple[str, ...] = ()
+    without_effect: tuple[str, ...] = ()
 
     @property
     def has_transformer_part(self) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from veriformer.adapters.capture.trace import Kind
 from veriformer.conformance_tests.recognition.biases import bias_of
+from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 
 _ABOUT = 1e-3
@@ -31,6 +34,33 @@ def remarks_on_logits(model: ModelReading) -> Iterator[str]:
         if bias.kind == "buckets" and setting.scale is None and _is_normed_as_t5(model):
             found[_AS_T5] = None
     yield from found
+    yield from _sinks_without_effect(model)
+
+
+def _sinks_without_effect(model: ModelReading) -> Iterator[str]:
+    """Yield where a learned number of each head stands beside the logits, and the weights sum to one without it."""
+    paths = []
+    for one in model.readings:
+        setting = None if one.attention is None else one.attention.setting
+        if one.attention is not None and setting is not None and setting.sinks is None and one.is_judged:
+            paths += [one.path for site in one.attention.sublayer.sites if _has_sinks(model.flow, site)]
+    if paths:
+        listed = f"{paths[0]}{f' … {paths[-1]}' if len(paths) > 1 else ''}"
+        yield f"the sinks beside the logits have no effect in {listed}, since the weights are made to sum to one again"
+
+
+def _has_sinks(flow: Flow, site: Site) -> bool:
+    """Return whether a learned number of each head is joined to the logits of the keys."""
+    keys = site.key.shape[2]
+    for index in site.steps:
+        step = flow.steps[index]
+        joins = step.kind == Kind.REARRANGEMENT and any(keys + 1 in flow.shape(one) for one in step.results)
+        for operand in step.operands if joins else ():
+            behind = flow.ancestors(operand, stop=flow.depends_on_input)
+            tables = (one for one in behind if flow.is_fixed(one) and flow.depends_on_parameters(one))
+            if flow.is_fixed(operand) and any(flow.array(one).size == site.heads for one in tables):
+                return True
+    return False
 
 
 def _is_normed_as_t5(model: ModelReading) -> bool:

@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.remarks import remarks_on
 from veriformer.conformance_tests.recognition.stated_frequencies import agreements_of_frequencies
 from veriformer.conformance_tests.recognition.stated_layers import agreeing_layer_kinds
+from veriformer.conformance_tests.recognition.unused_modules import by_module
 from veriformer.conformance_tests.recognition.witness import agreements
 
 
@@ -64,4 +65,5 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         ),
         padding_token(model),
         remarks_on(model),
+        (*by_module(model.unused(), model.trace.parameters), *model.unused_conditions(), *model.unused_inputs()),
     )

@@ -6,17 +6,19 @@ not matter in which order a program multiplies, and with how many rows at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.recognition.elementwise import ACTIVATIONS
+from veriformer.conformance_tests.recognition.elementwise import ACTIVATIONS, limits_of
 from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.maps import LinearMap
 
-# Of the experts of gpt-oss: σ(1.702 x) x, and by how much both branches are clamped.
-_STEEPNESS, _LIMIT = 1.702, 7.0
+# Of the experts of gpt-oss: σ(1.702 x) x, with both branches clamped.
+_STEEPNESS = 1.702
+_CLAMPS = re.compile(r"clamp|clip|min", re.IGNORECASE)
 _USUAL = ("silu", "gelu", "gelu_tanh", "relu", "relu_squared")
 # Those of a gate, up and down.
 _MOST_STACKS = 3
@@ -35,12 +37,29 @@ def outputs_of_stacks(flow: Flow, router: LinearMap, count: int) -> Iterator[tup
     rows = flow.array(router.input).reshape(-1, flow.shape(router.input)[-1])
     if not len(rows) or not 1 < count <= rows.shape[1] * _MOST_EXPERTS:
         return
-    for summed in sums_behind(flow, router, rows.size):
+    behind = sums_behind(flow, router, rows.size)
+    limits = _limits(flow, router.step, behind)
+    for summed in behind:
         stacks, biases = _stacks(flow, router, summed, count)
         if len(stacks) > _MOST_STACKS:
             # Those of another layer have joined them.
             return
-        yield from ((summed, words, outputs) for words, outputs in (_outputs(rows, stacks, biases) if stacks else ()))
+        found = _outputs(rows, stacks, biases, limits) if stacks else ()
+        yield from ((summed, words, outputs) for words, outputs in found)
+
+
+def _limits(flow: Flow, start: int, behind: Sequence[int]) -> tuple[float, ...]:
+    """Return at which numbers values are cut off between a router and its mixture, the last of which is no limit."""
+    end = max((flow.maker(one) or start for one in behind), default=start)
+    found: dict[float, None] = {}
+    for step in flow.steps[start : end + 1]:
+        if not _CLAMPS.search(step.operation) or len(step.results) != 1:
+            continue
+        for operand in (one for one in step.operands if flow.array(one).dtype.kind == "f"):
+            cut = limits_of(flow.array(operand), flow.array(step.results[0]))
+            if cut is not None and cut[1] is not None:
+                found[cut[1]] = None
+    return (*found, np.inf)
 
 
 def sums_behind(flow: Flow, router: LinearMap, size: int) -> list[int]:
@@ -63,7 +82,9 @@ def _stacks(flow: Flow, router: LinearMap, summed: int, count: int) -> tuple[lis
     return [one for one in alike if one.ndim == 3], [one for one in alike if one.ndim == 2]
 
 
-def _outputs(rows: Array, stacks: Sequence[Array], biases: Sequence[Array]) -> Iterator[tuple[str, Array]]:
+def _outputs(
+    rows: Array, stacks: Sequence[Array], biases: Sequence[Array], limits: Sequence[float]
+) -> Iterator[tuple[str, Array]]:
     """Yield what experts may be, in words, and what each of them gives for each row (E, N, D)."""
     width = rows.shape[1]
     for turned in (False, True):
@@ -71,12 +92,14 @@ def _outputs(rows: Array, stacks: Sequence[Array], biases: Sequence[Array]) -> I
         for into, out in ((order[:-1], order[-1]) for order in permutations(matrices)):
             if out.shape[2] != width or any(one.shape[1] != width for one in into):
                 continue
-            for words, hidden in _hidden(rows, into, out.shape[1], biases):
+            for words, hidden in _hidden(rows, into, out.shape[1], biases, limits):
                 given = hidden @ out
                 yield from ((words, given + added) for added in _vectors(biases, width))
 
 
-def _hidden(rows: Array, into: Sequence[Array], size: int, biases: Sequence[Array]) -> Iterator[tuple[str, Array]]:
+def _hidden(
+    rows: Array, into: Sequence[Array], size: int, biases: Sequence[Array], limits: Sequence[float]
+) -> Iterator[tuple[str, Array]]:
     """Yield what the hidden layers of experts may be (E, N, F)."""
     for gate, up in _branches(rows, into, size, biases):
         for name in _USUAL:
@@ -86,12 +109,12 @@ def _hidden(rows: Array, into: Sequence[Array], size: int, biases: Sequence[Arra
             else:
                 yield f"gated_feed_forward, {name}", activated * up
         if up is not None:
-            yield from _of_gpt_oss(gate, up)
+            yield from _of_gpt_oss(gate, up, limits)
 
 
-def _of_gpt_oss(gate: Array, up: Array) -> Iterator[tuple[str, Array]]:
+def _of_gpt_oss(gate: Array, up: Array, limits: Sequence[float]) -> Iterator[tuple[str, Array]]:
     """Yield the hidden layers of gpt-oss's experts (OpenAI 2025): both branches are clamped, and up has 1 added."""
-    for limit in (_LIMIT, np.inf):
+    for limit in limits:
         clamped, linear = np.minimum(gate, limit), np.clip(up, -limit, limit)
         activated = clamped * 0.5 * (1.0 + np.tanh(0.5 * _STEEPNESS * clamped))
         said = f", clamped at {limit:g}" if np.isfinite(limit) else ""

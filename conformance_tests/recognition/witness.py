@@ -18,6 +18,14 @@ from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.maps import LinearMap
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.patches import patch_words
+from veriformer.conformance_tests.recognition.stated_rotations import (
+    bases,
+    bases_of_windows,
+    is_share,
+    is_turned_width,
+    turned_shares,
+    turned_widths,
+)
 from veriformer.conformance_tests.recognition.stated_windows import (
     bands,
     is_band,
@@ -25,14 +33,11 @@ from veriformer.conformance_tests.recognition.stated_windows import (
     is_near,
     is_window,
     sense_of_window,
-    window_of,
     windows,
 )
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
-# A pair that is turned by less at each position stays where it is.
-_TURNED = 1e-9
 # The activations that the words of configurations stand for; the forms of GELU are one here, for people call any so.
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -84,11 +89,6 @@ def _is_activation(stated: object, found: float | str) -> bool:
     return meant == family or (meant == "silu" and found == "gelu_sigmoid")
 
 
-def _bases(one: Layered) -> list[float | str]:
-    rotation = one.attention.query.rotation if one.attention is not None else None
-    return [] if rotation is None or rotation.base is None else [rotation.base]
-
-
 def _eps(one: Layered) -> list[float | str]:
     return [norm.eps for _, norm in norms_of(one.place) if norm.eps is not None and norm.mistake is None]
 
@@ -125,26 +125,12 @@ def _is_cap(stated: object, found: float | str) -> bool:
     return isinstance(found, str) and found.startswith(_CAP) and is_near(stated, float(found.removeprefix(_CAP)))
 
 
-def _bases_of_windows(one: Layered) -> list[float | str]:
-    return _bases(one) if window_of(one)[0] is not None else []
-
-
-def _turned_shares(one: Layered) -> list[float | str]:
-    """Return how many components of a head are turned; pairs that stay where they are may be counted, or not."""
-    rotation = one.attention.query.rotation if one.attention is not None else None
-    if rotation is None or one.attention is None or one.attention.setting is None:
-        return []
-    width = one.attention.heads.query.shape[-1]
-    turned = 2 * int((rotation.frequencies > _TURNED).sum())
-    return list(dict.fromkeys(f"{count} of {width}" for count in (rotation.width, turned)))
-
-
-def _is_share(stated: object, found: float | str) -> bool:
-    """Return whether a stated share of a head is the one that is turned, perhaps cut down to whole pairs."""
-    if isinstance(stated, bool) or not isinstance(stated, int | float) or not isinstance(found, str):
-        return False
-    turned, width = map(int, found.split(" of "))
-    return is_near(stated, turned / width) or 2 * int(stated * width / 2) == turned
+def _form_of_gelu(stated: object, found: float | str) -> str:
+    """Return which form of GELU was found where the word that is stated leaves it open, or names another one."""
+    forms = {"gelu": "the exact form", "gelu_tanh": "the tanh form", "gelu_sigmoid": "the sigmoid form"}
+    named = str(stated).casefold()
+    usual = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "gelu_sigmoid"}
+    return f" (in {forms[str(found)]})" if found in forms and usual.get(named, found) != found else ""
 
 
 def _scalars(one: Layered) -> list[float | str]:
@@ -163,7 +149,7 @@ _STATED = (
         re.compile(r"^(rope_theta|global_rope_theta|rope_base|rotary_base|rotary_emb_base|rope_freq_base|theta)$"),
         "self_attention",
         "rotary",
-        _bases,
+        bases,
         is_near,
         "the model turns with the base {}",
         "rope_theta_ignored",
@@ -189,6 +175,7 @@ _STATED = (
         "the activation is {}",
         "ffn_activation_arg_ignored",
         of_all=True,
+        meant=_form_of_gelu,
     ),
     Stated(
         re.compile(r"^(num_attention_heads|num_heads|n_heads?|nheads?|heads|query_heads|num_query_heads)$"),
@@ -263,7 +250,7 @@ _STATED = (
         re.compile(r"^(local_rope_theta|rope_local_base_freq|local_rope_base)$"),
         "",
         "rotary",
-        _bases_of_windows,
+        bases_of_windows,
         is_near,
         "the layers with a window turn with the base {}",
         "rope_theta_ignored",
@@ -273,11 +260,21 @@ _STATED = (
         re.compile(r"^(rotary_pct|partial_rotary_factor|rotary_fraction|rope_pct)$"),
         "",
         "rotary",
-        _turned_shares,
-        _is_share,
+        turned_shares,
+        is_share,
         "{} components of each head are turned",
         "",
         re.compile(r"rot|rope|partial"),
+    ),
+    Stated(
+        re.compile(r"^(rotary_dim|rotary_ndims|rot_dim|rotary_emb_dim)$"),
+        "",
+        "rotary",
+        turned_widths,
+        is_turned_width,
+        "{} components of each head are turned",
+        "",
+        re.compile(r"rot|rope|partial|dim"),
     ),
 )
 

@@ -140,3 +140,144 @@ def test_a_norm_of_a_latent_that_is_left_out_departs() -> None:
     departing = check(LatentDecoder(normed=False), inputs=(TOKENS,)).departures
     assert [one.path for one in departing] == ["layers.0.narrow_norm", "layers.1.narrow_norm"]
     assert {one.sentence for one in departing} == {"the result does not depend on its weight"}
+
+
+class Sinks(nn.Module):
+    """An attention with a learned number of each head beside the logits, which may be taken out of the sum again."""
+
+    def __init__(self, *, again: bool) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
+        self.sinks, self._again = nn.Parameter(torch.randn(HEADS)), again
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+        parts = self.qkv(x).chunk(3, -1)
+        q, k, v = (one.view(batch, length, HEADS, -1).transpose(1, 2) for one in parts)
+        logits = q @ k.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5
+        logits = logits.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -torch.inf)
+        sinks = self.sinks.view(1, HEADS, 1, 1).expand(batch, -1, length, -1)
+        weights = torch.cat([logits, sinks], dim=-1).softmax(-1)[..., :-1]
+        weights = weights / weights.sum(-1, keepdim=True) if self._again else weights
+        return self.out((weights @ v).transpose(1, 2).reshape(batch, length, WIDTH))
+
+
+class Stacked(nn.Module):
+    """Experts in stacks, with both branches clamped, as those of gpt-oss."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self.gate, self._limit = nn.Linear(WIDTH, 6), limit
+        self.into, self.into_bias = nn.Parameter(torch.randn(6, 32, WIDTH)), nn.Parameter(torch.randn(6, 32))
+        self.back, self.back_bias = nn.Parameter(torch.randn(6, WIDTH, 16)), nn.Parameter(torch.randn(6, WIDTH))
+
+    def forward(self, x: Any) -> Any:
+        best, chosen = self.gate(x).topk(2, dim=-1)
+        h = torch.einsum("bnefd,bnd->bnef", self.into[chosen], x) + self.into_bias[chosen]
+        gate, up = h[..., ::2].clamp(max=self._limit), h[..., 1::2].clamp(-self._limit, self._limit)
+        h = gate * torch.sigmoid(1.702 * gate) * (up + 1)
+        h = torch.einsum("bnedf,bnef->bned", self.back[chosen], h) + self.back_bias[chosen]
+        return torch.einsum("bned,bne->bnd", h, best.softmax(-1))
+
+
+class Oss(nn.Module):
+    def __init__(self, *, again: bool = False, limit: float = 2.0, classes: int = TOKENS_KNOWN) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.head = nn.Embedding(TOKENS_KNOWN, WIDTH), nn.Linear(WIDTH, classes, bias=False)
+        self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(4))
+        self.attend = nn.ModuleList(Sinks(again=again) for _ in range(2))
+        self.mlp = nn.ModuleList(Stacked(limit) for _ in range(2))
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        for number, (attend, mlp) in enumerate(zip(self.attend, self.mlp, strict=True)):
+            x = x + attend(self.norms[2 * number](x))
+            x = x + mlp(self.norms[2 * number + 1](x))
+        return self.head(x)
+
+
+@pytest.mark.parametrize("limit", (2.0, 0.5))
+def test_branches_are_clamped_wherever_the_limit_is(limit: float) -> None:
+    report = check(Oss(limit=limit), inputs=(TOKENS,))
+    routers = [part.summary for part in report.parts if part.role == "router"]
+    assert report.verdict == "conforms"
+    assert len(routers) == 2 and all(one.endswith(f"clamped at {limit:g}") for one in routers)
+
+
+def test_sinks_that_are_taken_out_again_are_told() -> None:
+    said_of = [
+        "no effect in attend.0 … attend.1" in "; ".join(check(Oss(again=again), inputs=(TOKENS,)).notices)
+        for again in (False, True)
+    ]
+    assert said_of == [False, True]
+
+
+class PartlyTurned(nn.Module):
+    """An attention whose first components are turned, with the number of them as an attribute of the model."""
+
+    def __init__(self, stated: int, turned: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.rotary_dim, self._turned = stated, turned
+        self.table, self.head = nn.Embedding(TOKENS_KNOWN, 32), nn.Linear(32, TOKENS_KNOWN, bias=False)
+        self.qkv, self.out = nn.Linear(32, 96, bias=False), nn.Linear(32, 32, bias=False)
+
+    def turned(self, x: Any) -> Any:
+        width = self._turned
+        angles = torch.arange(x.shape[2])[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+        cos, sin = (one.repeat(1, 2) for one in (angles.cos(), angles.sin()))
+        part = x[..., :width]
+        other = torch.cat((-part[..., width // 2 :], part[..., : width // 2]), -1)
+        return torch.cat((part * cos + other * sin, x[..., width:]), -1)
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.table(tokens)
+        batch, length, _ = x.shape
+        q, k, v = (one.view(batch, length, 2, 16).transpose(1, 2) for one in self.qkv(x).chunk(3, -1))
+        y = nn.functional.scaled_dot_product_attention(self.turned(q), self.turned(k), v, is_causal=True)
+        return self.head(x + self.out(y.transpose(1, 2).reshape(batch, length, 32)))
+
+
+@pytest.mark.parametrize(
+    ("stated", "turned", "sentence"),
+    (
+        (8, 8, ""),
+        # No more than the whole head can be turned.
+        (64, 16, ""),
+        (8, 16, "the configuration says that rotary_dim is 8, and all 16 components of each head are turned"),
+        (16, 8, "the configuration says that rotary_dim is 16, and 8 components of each head are turned"),
+    ),
+)
+def test_how_many_components_are_turned_is_held_against_the_model(stated: int, turned: int, sentence: str) -> None:
+    assert said(check(PartlyTurned(stated, turned), inputs=(TOKENS,))) == ([sentence] if sentence else [])
+
+
+class Padded(nn.Module):
+    """An encoder of one dictionary, `{"token_ids": …, "padding_mask": …}`, which may read the mask as its opposite."""
+
+    def __init__(self, *, hides: int = 0) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self._hides = nn.Embedding(TOKENS_KNOWN, WIDTH), hides
+        self.places, self.norm = nn.Embedding(40, WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, batch: Any) -> Any:
+        tokens, mask = batch["token_ids"], batch["padding_mask"]
+        rows = self.places.weight[: tokens.shape[1]].broadcast_to(*tokens.shape, WIDTH)
+        x = self.table(tokens) + rows
+        q, k, v = (one.view(*tokens.shape, HEADS, -1).transpose(1, 2) for one in self.qkv(self.norm(x)).chunk(3, -1))
+        logits = q @ k.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5
+        weights = logits.masked_fill((mask == self._hides)[:, None, None], -1e9).softmax(-1)
+        return x + self.out((weights @ v).transpose(1, 2).flatten(2))
+
+
+def test_laws_are_tried_on_a_model_of_one_dictionary() -> None:
+    given = {"token_ids": TOKENS, "padding_mask": torch.ones_like(TOKENS)}
+    report = check(Padded().eval(), inputs=(given,))
+    assert report.verdict == "conforms"
+    passed = {one.law.id for judged in report.laws for one in judged.report.results if one.status == "passed"}
+    assert {"model.padding.content", "model.gradients.value"} <= passed
+    assert any("learned positions" in part.summary for part in report.parts)
+    assert check(Padded(hides=1).eval(), inputs=(given,)).verdict == "violates"

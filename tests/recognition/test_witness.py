@@ -14,7 +14,7 @@ from veriformer.adapters.capture.models import find_model
 from veriformer.adapters.capture.storage import read_trace, write_trace
 from veriformer.conformance_tests.recognition.findings import Recognition
 from veriformer.conformance_tests.recognition.recognise import recognise
-from veriformer.conformance_tests.recognition.witness import _is_share
+from veriformer.conformance_tests.recognition.stated_rotations import is_share
 
 torch = pytest.importorskip("torch")
 
@@ -191,4 +191,4 @@ def test_a_configuration_that_all_parts_keep_is_the_models(stated: ModuleType) -
     ((0.25, "4 of 16", True), (0.9, "14 of 16", True), (0.75, "8 of 16", False), (0.9, "8 of 16", False)),
 )
 def test_a_share_of_a_head_is_cut_down_to_its_own_pairs(stated: float, turned: str, same: bool) -> None:
-    assert _is_share(stated, turned) is same
+    assert is_share(stated, turned) is same

@@ -88,3 +88,96 @@ def test_a_window_that_is_read_with_the_causal_flag_alone(loaded: Loaded) -> Non
     assert check(right, tier="quick").exit_status == 0
     wrong = loaded(WINDOW.replace("distance >= 0", "distance >= -1"))
     assert check(wrong, tier="quick", diagnosis=False).exit_status == 1
+
+
+ORIENTED = '''
+import math
+
+import torch
+
+
+def multihead_attn(q, k, v, wq, wk, wv, wo, nhead):
+    """q (L, B, E), k and v (S, B, E); the matrices (E, E) are applied as x @ w.T."""
+    length, batch, width = q.shape
+    q, k, v = (
+        (one @ w.T).view(len(one), batch, nhead, -1).permute(1, 2, 0, 3) for one, w in ((q, wq), (k, wk), (v, wv))
+    )
+    weights = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1)
+    return (weights @ v).permute(2, 0, 1, 3).reshape(length, batch, width) @ wo.T
+'''
+
+
+@pytest.mark.parametrize("scale", ("q.shape[-1]", "width"))
+def test_matrices_of_a_wrong_function_are_read_as_they_are_stored(loaded: Loaded, scale: str) -> None:
+    found = loaded(ORIENTED.replace("sqrt(q.shape[-1])", f"sqrt({scale})"))
+    assert "matrices (out, in)" in found.operations["multi_head_attention"].form.words
+    report = check(found, tier="quick")
+    named = [name for diagnosis in report.diagnoses for one in diagnosis.suspects for name in one.mistakes]
+    assert named == ([] if scale == "q.shape[-1]" else ["scale_by_d_model_not_head_dim"])
+
+
+COMBINED = '''
+import numpy as np
+
+
+def combine(out_a, lse_a, out_b, lse_b):
+    """Join two partial results (B, H, L, D), each normalised over its own keys."""
+    share = 1.0 / (1.0 + np.exp(lse_a - lse_b))[..., None]
+    return (1.0 - share) * out_a + share * out_b, np.logaddexp(lse_a, lse_b)
+'''
+
+
+def test_a_merge_is_one_by_its_parameters(loaded: Loaded) -> None:
+    assert check(loaded(COMBINED), tier="quick").exit_status == 0
+    wrong = check(loaded(COMBINED.replace("np.exp(lse_a - lse_b)", "np.exp(lse_b - lse_a)")), tier="quick")
+    assert [name for diagnosis in wrong.diagnoses for one in diagnosis.suspects for name in one.mistakes] == [
+        "shares=exchanged"
+    ]
+
+
+NEWEST = '''
+import numpy as np
+
+
+def attend(q, k, v, is_causal=True):
+    """q (B, H, T, D), {words}; k and v (B, H, S, D). Causal: each sees itself and what comes before."""
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    if is_causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "is_last"),
+    (
+        ("the T newest tokens of the sequence", True),
+        ("where k has the cached tokens followed by those of q", True),
+        ("the tokens", False),
+    ),
+)
+def test_the_newest_tokens_are_the_last(loaded: Loaded, words: str, is_last: bool) -> None:
+    found = loaded(NEWEST.replace("{words}", words))
+    assert (check(found, tier="quick", diagnosis=False).exit_status == 1) is is_last
+
+
+HALVES = '''
+import numpy as np
+
+
+def attention(q, k, v, mask=None):
+    """mask: True may be attended."""
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+    if mask is not None:
+        scores = scores + (1 - mask.astype(q.dtype)) * np.asarray(-1e9, q.dtype)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+'''
+
+
+def test_a_finite_number_that_is_lost_in_float16_is_said(loaded: Loaded) -> None:
+    words = "in float16 it gives NaN where a key is hidden"
+    assert words in loaded(HALVES).operations["scaled_dot_product_attention"].form.words
+    kept = loaded(HALVES.replace("-1e9", "-3e4"))
+    assert words not in kept.operations["scaled_dot_product_attention"].form.words

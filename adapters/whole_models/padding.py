@@ -22,6 +22,8 @@ _OF_TOKENS = re.compile(r"pad|valid|^attention_mask$", re.IGNORECASE)
 _OTHER = re.compile(r"causal|head_mask|masked|mlm|loss|label|memory|cross|encoder_att|id$|idx$", re.IGNORECASE)
 # Under these names an argument has one meaning in the libraries, even if a model makes nothing of it.
 _STANDARD = re.compile(r"^(attention_mask|(\w+_)?(key_)?padding_mask|pad_mask)$")
+# With two axes it is of the source's tokens.
+_OF_SOURCE = re.compile(r"^(src|source|enc|encoder)_mask$")
 # Hugging Face's models and others mean this by it.
 _OF_REAL = re.compile(r"^attention_mask$")
 # With an axis for heads and one for queries, what is called so is applied to the logits of an attention.
@@ -193,6 +195,12 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
         said = _as_said(name, hidden, sequences, drawn[0])
         if said is not None:
             return said
+    if _OF_SOURCE.search(name) and hidden is None:
+        # Of each token of a source a mask can only say whether it is padding; what hides nothing says by which number.
+        if usual is not None and usual.rank == len(("samples", "positions")):
+            return usual
+        said = [_as_said(name, hides, sequences, drawn[0]) for hides in (True, False)]
+        return next(filter(None, said), None) if None in said else None
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None

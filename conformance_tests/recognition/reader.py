@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -38,6 +39,7 @@ from veriformer.conformance_tests.recognition.sites import Site
 
 # A norm or an activation written out takes fewer steps than this.
 _LONGEST = 32
+_MOST_IN_VAIN = 4
 
 
 # A value, the norm that leads from it, and the vectors that its gain and shift are among.
@@ -52,6 +54,8 @@ class Reader:
         self.maps = maps
         self.sites = sites
         self._read: dict[int, Expression] = {}
+        # How often a line of code in a module has been no norm with a known mistake.
+        self._in_vain: Counter[tuple[str, str, int, str]] = Counter()
 
     @cached_property
     def _site_by_output(self) -> dict[int, Site]:
@@ -290,7 +294,19 @@ class Reader:
                 yield start, norm, vectors
 
     def _mistaken_norm(self, value: int) -> Norm | None:
-        """Return a norm with a mistake in it: of a part, by a vector of parameters or a size taken of each row."""
+        """Return a norm with a mistake in it: of a part, by a vector of parameters or a size taken of each row.
+
+        A line that a loop runs again and again, and that has been none, is none.
+        """
+        step = self.flow.making(value)
+        line = ("", "", 0, "") if step is None else (step.module, step.file, step.line, step.operation)
+        if line[1] and self._in_vain[line] >= _MOST_IN_VAIN:
+            return None
+        found = self._norm_with_mistake(value)
+        self._in_vain[line] += found is None or found.mistake is None
+        return found
+
+    def _norm_with_mistake(self, value: int) -> Norm | None:
         shape = self.flow.shape(value)
         if len(shape) < 2 or shape[-1] < 2:
             return None

@@ -281,3 +281,36 @@ def test_laws_are_tried_on_a_model_of_one_dictionary() -> None:
     assert {"model.padding.content", "model.gradients.value"} <= passed
     assert any("learned positions" in part.summary for part in report.parts)
     assert check(Padded(hides=1).eval(), inputs=(given,)).verdict == "violates"
+
+
+class Translator(nn.Module):
+    """An encoder and a decoder of one layer each, whose attention across may ignore the padding of the source."""
+
+    def __init__(self, *, across: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.source, self.target = nn.Embedding(TOKENS_KNOWN, WIDTH), nn.Embedding(TOKENS_KNOWN, WIDTH)
+        self.maps = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(8))
+        self.head, self._across = nn.Linear(WIDTH, TOKENS_KNOWN), across
+
+    def attend(self, x: Any, memory: Any, maps: Any, mask: Any) -> Any:
+        rows = ((x, maps[0]), (memory, maps[1]), (memory, maps[2]))
+        q, k, v = (one(array).view(*array.shape[:2], HEADS, -1).transpose(1, 2) for array, one in rows)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return x + maps[3](y.transpose(1, 2).flatten(2))
+
+    def forward(self, src: Any, tgt: Any, src_mask: Any = None) -> Any:
+        seen = torch.ones_like(src, dtype=torch.bool) if src_mask is None else src_mask.bool()
+        mask = seen[:, None, None]
+        x = self.source(src)
+        memory = self.attend(x, x, self.maps[:4], mask)
+        return self.head(self.attend(self.target(tgt), memory, self.maps[4:], mask if self._across else None))
+
+
+def test_the_padding_of_a_source_is_tried_by_its_mask() -> None:
+    given = (TOKENS, TOKENS[:, :7] - 1)
+    right = check(Translator(across=True).eval(), inputs=given)
+    assert right.verdict == "conforms"
+    assert any("Padding is judged of src" in notice for notice in right.notices)
+    wrong = check(Translator(across=False).eval(), inputs=given)
+    assert "model.padding.content" in {result.law.id for result in wrong.broken}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
@@ -14,6 +15,8 @@ from veriformer.conformance_tests.run.ordering import most_revealing_first
 
 _LONGEST_OUTPUT = 10_000
 _LONGEST_LINE = 60
+# Python puts the file and line before the class of a warning.
+_PLACE_OF_WARNING = re.compile(r"^\S+:\d+: (?=\w+Warning: )")
 
 
 @contextmanager
@@ -26,9 +29,9 @@ def captured(implementation: Implementation) -> Iterator[io.StringIO]:
 
 
 def first_line(written: str) -> str:
-    """Return the beginning of the first line of the output; empty if there is none."""
+    """Return the beginning of the first line of the output, of a warning what it says; empty if there is none."""
     text = with_own_names(written[:_LONGEST_OUTPUT]).strip()
-    return text.splitlines()[0][:_LONGEST_LINE] if text else ""
+    return _PLACE_OF_WARNING.sub("", text.splitlines()[0])[:_LONGEST_LINE] if text else ""
 
 
 def printed_sentences(results: Iterable[LawResult]) -> list[str]:

@@ -202,6 +202,15 @@ def test_what_an_operation_prints_is_kept_from_the_report_and_mentioned_once(
     assert notice == "softmax printed while it was called, beginning with 'loading weights'"
 
 
+def test_of_a_warning_what_it_says_is_mentioned() -> None:
+    def softmax(x: Array) -> Array:
+        print("/site-packages/library/numbers.py:12: UserWarning: an axis of length 1", file=sys.stderr)
+        return right_softmax(x)
+
+    (notice,) = judged("softmax.value", softmax=softmax).notices
+    assert notice == "softmax printed while it was called, beginning with 'UserWarning: an axis of length 1'"
+
+
 def test_writing_to_an_input_breaks_the_law_about_that() -> None:
     def softmax(x: Array) -> Array:
         x -= x.max(axis=-1, keepdims=True)

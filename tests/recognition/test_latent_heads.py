@@ -59,13 +59,13 @@ def test_a_shared_key_that_is_not_turned_departs(kind: Callable[[str], ModuleTyp
 @pytest.mark.parametrize("way", WAYS)
 def test_a_scale_of_one_part_is_stated(kind: Callable[[str], ModuleType], way: str) -> None:
     recognition = found(kind("latent_heads").model(way, "scale of a part"))
-    assert all("logits times 0.3536 (1/√D is 0.25)" in one for one in said(recognition))
+    assert all("logits times 0.3536 (1/√8, of what is not turned; 1/√D is 0.25)" in one for one in said(recognition))
 
 
-def test_a_norm_of_a_latent_that_is_left_out_is_told(kind: Callable[[str], ModuleType]) -> None:
+def test_a_norm_of_a_latent_that_is_left_out_departs(kind: Callable[[str], ModuleType]) -> None:
     report = check(kind("latent_heads").model("added", "no norm"), seed=0)
     assert isinstance(report, ModelReport)
-    assert "without effect: stack.blocks.0.attention.norm_of_latent.weight" in verdict_sentence(report)
+    assert "departs in stack.blocks.0.attention.norm_of_latent" in verdict_sentence(report)
 
 
 @pytest.mark.parametrize("carried", (True, False))

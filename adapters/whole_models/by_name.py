@@ -25,8 +25,8 @@ def with_names(stage: Stage, arguments: Arguments) -> Arguments:
     def call(_: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         return with_one((dict(named),), {})
 
-    stage.call = call  # type: ignore[method-assign]
-    stage.called, stage.first_input = _Called(tuple(given)), 0
+    stage.call = call  # type: ignore[assignment, method-assign]
+    stage.called, stage.first_input = _called(stage.called, tuple(given)), 0
     return (), given
 
 
@@ -34,13 +34,19 @@ def _is_input(name: object, value: object) -> bool:
     return isinstance(name, str) and name.isidentifier() and is_array(value)
 
 
-class _Called:
-    """What names the inputs: a signature with a keyword for each."""
+def _called(whole: Any, names: tuple[str, ...]) -> Any:
+    """Return what names the inputs in its signature, with the text of what is called with all of them."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.__signature__ = inspect.Signature(
-            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
-        )
-
-    def __call__(self, **_: Any) -> None:
+    def named(**_: Any) -> None:
         raise TypeError("it only names the inputs of a model")
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    named.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    named.__wrapped__ = whole  # type: ignore[attr-defined]
+    named.__module__, named.__doc__ = _module_of(whole), inspect.getdoc(whole)
+    return named
+
+
+def _module_of(whole: Any) -> str:
+    own = whole if inspect.isroutine(whole) or isinstance(whole, type) else type(whole)
+    return str(getattr(own, "__module__", __name__))

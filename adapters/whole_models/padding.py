@@ -199,8 +199,9 @@ def _reading_of(name: str, sequences: Sequences, drawn: list[Array]) -> Padding 
         # Of each token of a source a mask can only say whether it is padding; what hides nothing says by which number.
         if usual is not None and usual.rank == len(("samples", "positions")):
             return usual
-        said = [_as_said(name, hides, sequences, drawn[0]) for hides in (True, False)]
-        return next(filter(None, said), None) if None in said else None
+        ways = (_as_said(name, hides, sequences, drawn[0]) for hides in (True, False))
+        neutral = [way for way in ways if way is not None]
+        return neutral[0] if len(neutral) == 1 else None
     if usual is None or _STANDARD.search(name):
         return usual
     return usual if usual.rank == _OF_LOGITS and _OF_ATTENTION.search(name) else None

@@ -245,9 +245,10 @@ def _answer(frame: Frame, number: int) -> Frame:
 
 
 def _not_loaded(target: str, lost: WorkerLost, limits: ProcessLimits) -> LoadError:
-    how = f"importing it {lost.how}; correct it, then run again"
+    said = f"{target} cannot be imported: importing it {lost.how}; correct it, then run again"
     if not lost.how:
-        how = f"importing it did not end within {limits.loading:g} s (--import-limit allows more)"
-    error = LoadError(f"{target} cannot be imported: {how}")
+        limit = f"within {limits.loading:g} s (--import-limit allows more)"
+        said = f"{target} cannot be judged: importing it, and finding out what its functions are, did not end {limit}"
+    error = LoadError(said)
     error.elsewhere = lost.last_words
     return error

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from veriformer.adapters.matching import applied, backward_pairs, cached, docume
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
+from veriformer.adapters.matching.imported import without_imported
 from veriformer.adapters.matching.layouts import AsItIs
 from veriformer.adapters.matching.losses import is_weighing
 from veriformer.adapters.matching.matching import (
@@ -81,15 +83,23 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
         told = {*others, *offer.alone, *offer.operations, *(one.name for one in offer.matches)}
         silent = without_forward_pass(str(getattr(found, "__file__", "")))
         others |= {one: NO_FORWARD for one in silent if one not in told}
+    _refuse_what_was_asked(offer, name, asked)
     return _or_none(replace(offer, others=others), found, name)
 
 
+def _refuse_what_was_asked(offer: Offer, name: str, asked: Asked) -> None:
+    """Raise LoadError where a function cannot be judged as the operation that the user names for it."""
+    for function, operation in asked.operations.items():
+        if function in offer.others:
+            raise LoadError(f"{name}: {function} cannot be judged as {operation}: {offer.others[function]}")
+
+
 def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) -> Offer:
-    own, others = _of_this_interface(_own(found, name))
+    own, others = _of_this_interface(without_imported(found, _own(found, name)))
     declared = asked.framework or declarations.declared_framework(found, name, home)
     classes, reasons = _classes_of(found, home)
     reasons |= others
-    functions = {} if _is_ours(found) else _to_match(found, classes, declared, asked)
+    functions = {} if _is_ours(found) else _to_match(found, classes, declared, asked, name)
     if not isinstance(declared, str | None) or not functions:
         return Offer(own, asked.framework or _framework_of_all(found, own, declared), others=reasons)
     operations = (
@@ -142,10 +152,11 @@ def _is_function(found: object) -> bool:
     """Return whether an object is a function, or a function that a framework has compiled."""
     if isinstance(found, type | ModuleType) or not callable(found):
         return False
-    return inspect.isroutine(found) or (hasattr(found, "__wrapped__") and not hasattr(found, "parameters"))
+    is_compiled = hasattr(found, "__wrapped__") and not hasattr(found, "parameters")
+    return inspect.isroutine(found) or isinstance(found, partial) or is_compiled
 
 
-def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) -> Functions:
+def _to_match(found: object, classes: Functions, declared: Any, asked: Asked, name: str) -> Functions:
     """Return the functions whose operations, framework or form have to be found out, by their names."""
     if isinstance(found, type):
         home = sys.modules.get(found.__module__)
@@ -154,7 +165,10 @@ def _to_match(found: object, classes: Functions, declared: Any, asked: Asked) ->
         by_step = {} if steps is None else {found.__name__: steps}
         return {**by_step, **classes, **{name: one for name, one in of_training.items() if one is found}}
     if _is_function(found):
-        called = str(getattr(found, "__name__", "function"))
+        called = str(getattr(found, "__name__", ""))
+        if not called.isidentifier():
+            # A lambda, or a function of fewer arguments, is called as the file calls it.
+            called = name.rpartition(":")[2].rpartition(".")[2] or "function"
         # A function without required parameters builds something; it is no operation.
         return {} if signatures.builds_something(found) else {called: found}  # type: ignore[dict-item]
     if isinstance(found, Mapping):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -116,15 +117,14 @@ class _Candidate:
 
 
 def functions_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """Return the public functions that a module has written itself, by name."""
+    """Return the public functions that a module has written itself, by name; functions of fewer arguments are some."""
     return {
         name: value
         for name, value in vars(module).items()
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)
-        and getattr(value, "__module__", None) == module.__name__
-        and getattr(value, "__name__", "") != "<lambda>"
+        and getattr(value.func if isinstance(value, partial) else value, "__module__", None) == module.__name__
         and not hasattr(value, "parameters")
     }
 

@@ -16,6 +16,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.capture.guessed_sizes import LENGTH, WIDTH, guessed_arguments, size_called, with_sizes
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.matching.attention_classes import OPERATIONS_OF, attention_of_class
 from veriformer.adapters.matching.built_classes import loss_of_class, rotation_of_class
 from veriformer.adapters.matching.inner_arrays import FRAMEWORKS, holding, places_in, uncompiled
 from veriformer.adapters.matching.names import is_called, suggested
@@ -93,6 +94,8 @@ def _as_function(name: str, kind: type) -> Callable[..., Any] | None:
             return _norm(kind, of_name[0], arrays)
         if of_name[0] == _POSITIONS:
             return _positions(kind, arrays)
+        if OPERATIONS_OF.intersection(of_name):
+            return attention_of_class(kind, arrays)
         if of_name[0] in _BUILT:
             made = _BUILT[of_name[0]](kind, arrays)
             return made if made is None else _named(made, kind)

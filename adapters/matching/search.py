@@ -132,7 +132,8 @@ def form_of(
         # It is right so only where it is not for more axes at once.
         fewer = best is not None and form.layout.rank < best.form.layout.rank
         probe = _probe(operation, sizes, form, own)
-        for answered, result in _wrong_ones_first(operation, trials.forms(form, probe), probe):
+        answers, is_partly_right = _wrong_ones_first(operation, trials.forms(form, probe), probe)
+        for answered, result in answers:
             must = meant.causal or (named and causal.hides_later_keys(trials, answered, probe, result))
             one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
@@ -140,6 +141,7 @@ def form_of(
                 return _with_features(trials, Found(one, True), found, its), ""
             if named and not fewer:
                 likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
+                likeness += is_partly_right
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its
@@ -216,14 +218,17 @@ def needs(name: str, unknown: Sequence[str]) -> str:
 
 def _wrong_ones_first(
     operation: str, results: Iterator[tuple[Form, np.ndarray]], probe: Probe
-) -> Iterable[tuple[Form, np.ndarray]]:
-    """Return the results of a rotation of queries and keys: the wrong one of the two, else both together."""
+) -> tuple[Iterable[tuple[Form, np.ndarray]], bool]:
+    """Return the results of a rotation of queries and keys: the wrong one of the two, else both together.
+
+    With them comes whether one of the two is right, so that the form is the one that is meant.
+    """
     found = list(results) if operation == "rotary_embedding" else []
     if len(found) != len(("query", "key")) or not found[0][0].turns_both:
-        return found or results
+        return found or results, False
     wrong = [one for one in found if not probe.is_answered_by(one[1])]
     first, result = found[0]
-    return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)]
+    return wrong or [(replace(first, pick=replace(first.pick, kind="both")), result)], len(wrong) == 1
 
 
 def _of_class(

@@ -29,6 +29,17 @@ def mistake_names(report: Report, operation: str) -> str:
     return first_few(names, _MOST_SUSPECTS).replace(", ", " or ")
 
 
+def mistake_in_words(report: Report, operation: str) -> str:
+    """Return the mistake of an operation as far as it is known, or that it is not, or was not looked for."""
+    found = next((one for one in report.diagnoses if one.operation == operation), None)
+    if found is None:
+        return "its mistake was not looked for"
+    if found.how == "reproduced":
+        return mistake_names(report, operation)
+    names = [" and ".join(map(plain, suspect.mistakes)) for suspect in found.suspects]
+    return f"perhaps {first_few(names, _MOST_SUSPECTS).replace(', ', ' or ')}" if names else "no known mistake"
+
+
 def _is_unexplained(report: Report, result: LawResult) -> bool:
     """Return whether the mistake of an operation does not explain why a law fails."""
     its = (one for one in report.diagnoses if one.operation == result.law.operation.name)

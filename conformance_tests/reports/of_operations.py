@@ -12,7 +12,7 @@ from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few, joined
 from veriformer.conformance_tests.reports.definitions import place_words
 from veriformer.conformance_tests.reports.diagnoses import conclusion, told_before
-from veriformer.conformance_tests.reports.gist import mistake_names
+from veriformer.conformance_tests.reports.gist import mistake_in_words
 from veriformer.conformance_tests.reports.layout import Lines, entry, heading, paragraph, spaced
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.undeclared import is_absent, missing_features
@@ -52,7 +52,7 @@ def broken_operations(report: Report, options: Options) -> list[Lines]:
 def mistakes_found(report: Report, options: Options) -> Lines:
     """Return a line for each operation that is wrong by itself: its mistake, and where it stands; nothing for one."""
     named = {
-        name: joined([mistake_names(report, name) or "no known mistake", place_words(report, name)])
+        name: joined([mistake_in_words(report, name), place_words(report, name)])
         for name in _groups(report, broken=True)
         if not _follows_from_another(report, name)
     }

@@ -227,6 +227,11 @@ def test_nothing_known_explains_it() -> None:
     assert "None of the 400 that were computed" in text
 
 
+def test_what_was_not_diagnosed_is_not_called_unknown() -> None:
+    text = Parsed(check_page([report(leak())])).text
+    assert "scaled_dot_product_attention breaks one law, and its mistake was not looked for" in text
+
+
 def test_one_exception_of_many_laws_is_one_card() -> None:
     laws = ("softmax.shape", "softmax.shift", "layer_norm.shape")
     raised = [error(law, f"{LAWS[law].operation.name} raised ValueError: no {n}") for n, law in enumerate(laws)]

@@ -90,7 +90,8 @@ def fault_sentence(fault: Fault) -> str:
         return f"{laws} of {where} could not be judged: {plain(fault.reason, _LONGEST_REASON)}"
     if not fault.mistakes:
         number = len(fault.laws)
-        return f"{where} breaks {in_number(number)} law{'s' if number > 1 else ''}, and no known mistake explains it"
+        why = "its mistake was not looked for" if fault.diagnosis is None else "no known mistake explains it"
+        return f"{where} breaks {in_number(number)} law{'s' if number > 1 else ''}, and {why}"
     perhaps = "" if fault.is_certain else "perhaps "
     said = [one for name in fault.mistakes if (one := in_words(name))]
     if len(said) == len(fault.mistakes):

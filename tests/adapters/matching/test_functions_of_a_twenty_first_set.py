@@ -181,3 +181,26 @@ def test_a_finite_number_that_is_lost_in_float16_is_said(loaded: Loaded) -> None
     assert words in loaded(HALVES).operations["scaled_dot_product_attention"].form.words
     kept = loaded(HALVES.replace("-1e9", "-3e4"))
     assert words not in kept.operations["scaled_dot_product_attention"].form.words
+
+
+ROTATED = '''
+import torch
+
+
+def rotate_half(x):
+    x1, x2 = x.chunk(2, dim=-1)
+    return torch.cat((-x2, x1), dim=-1)
+
+
+def apply_rotary_pos_emb(q, k, cos, sin):
+    """cos and sin (L, D), q and k (B, H, L, D)."""
+    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+'''
+
+
+def test_a_rotation_that_is_right_for_queries_alone_is_read_as_it_is_there(loaded: Loaded) -> None:
+    assert loaded(ROTATED).operations["rotary_embedding"].form.pick.kind == "both"
+    wrong = loaded(ROTATED.replace("rotate_half(k) * sin", "rotate_half(k) * cos"))
+    form = wrong.operations["rotary_embedding"].form
+    assert "halves alike" in form.description and form.pick.at == 1
+    assert check(wrong, tier="quick", diagnosis=False).exit_status == 1

@@ -138,6 +138,11 @@ class Recognition:
     without_effect: tuple[str, ...] = ()
 
     @property
+    def unused_in_words(self) -> tuple[str, ...]:
+        """What no output depends on, a whole module in place of its parameters where that is known."""
+        return self.without_effect or self.unused
+
+    @property
     def has_transformer_part(self) -> bool:
         """Whether an attention, a feed-forward network or a norm was found, or what looks like one."""
         return any(part.role not in _ANYWHERE for part in self.parts)

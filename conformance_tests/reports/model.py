@@ -76,7 +76,7 @@ def verdict_sentence(report: ModelReport) -> str:
 
 def _without_effect(report: ModelReport) -> str:
     """Return what the model holds or takes that no output depends on, for the end of the first sentence."""
-    unused = [plain(name) for name in report.recognition.without_effect]
+    unused = [plain(name) for name in report.recognition.unused_in_words]
     return f"; without effect: {first_few(unused, _MOST_UNUSED_FIRST)}" if unused else ""
 
 
@@ -238,7 +238,7 @@ def _departures(report: ModelReport, options: Options) -> Iterator[Lines]:
 def _remarks(report: ModelReport, options: Options) -> Lines:
     """Return what else there is to know: parameters without effect, modules whose inside was not seen."""
     recognition = report.recognition
-    names = recognition.unused if options.verbose else recognition.without_effect
+    names = recognition.unused if options.verbose else recognition.unused_in_words
     unused = first_few([plain(name) for name in names], len(names) if options.verbose else _MOST_UNUSED)
     lines = (
         _entry("Unused", f"{unused}: no output depends on {'it' if len(names) == 1 else 'them'}", options)

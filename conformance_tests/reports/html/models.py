@@ -163,8 +163,8 @@ def _remarks(report: ModelReport) -> Iterator[Block]:
         yield Prose(
             f"{counted(count, 'step')} in {place} {'was' if count == 1 else 'were'} not understood.", "doubtful"
         )
-    if recognition.without_effect:
-        names = first_few([plain(name) for name in recognition.without_effect], 20)
+    if recognition.unused_in_words:
+        names = first_few([plain(name) for name in recognition.unused_in_words], 20)
         yield Prose(f"No output depends on these parameters: {names}.")
     for path, reason in recognition.opaque.items():
         yield Prose(f"The inside of {plain(path) or 'the model'} was not seen: {plain(reason, _LONGEST)}.")

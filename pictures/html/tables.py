@@ -10,8 +10,8 @@ from veriformer.pictures.marks import shown, spoken
 from veriformer.pictures.model import Cell, Grid, Region, Visits
 from veriformer.pictures.words import words
 
-# Wider tables may be wider than a telephone; a keyboard reaches what scrolls.
-_WIDE = 24
+# Wider tables may be wider than a telephone, whatever its font; a keyboard reaches what scrolls.
+_WIDE = 28
 _SHADES = 10
 
 
@@ -47,13 +47,18 @@ def _caption(grid: Grid) -> Markup:
 
 def _head(grid: Grid) -> Markup:
     labels = column_labels(grid)
-    axes = [f"{grid.row_axis} ↓"] * bool(grid.row_axis) + [f"{grid.column_axis} →"] * bool(grid.column_axis)
+    axes = _axes(grid)
     if not labels and not axes:
         return Markup()
     cells = labels or [""] * max(map(len, grid.cells), default=0)
     corner = Markup('<td class="vf-corner">{}</td>').format(" ".join(axes)) if row_labels(grid) or axes else Markup()
     header = Markup('<th scope="col">{}</th>')
     return Markup("<thead><tr>{}{}</tr></thead>").format(corner, Markup().join(map(header.format, cells)))
+
+
+def _axes(grid: Grid) -> list[str]:
+    """Return what stands in the corner: what rows and columns are."""
+    return [f"{grid.row_axis} ↓"] * bool(grid.row_axis) + [f"{grid.column_axis} →"] * bool(grid.column_axis)
 
 
 def _row_header(labels: Sequence[str], number: int) -> Markup:
@@ -77,5 +82,6 @@ def _region(region: Region) -> Markup:
 
 
 def _is_wide(grid: Grid) -> bool:
-    texts = [*([[*row_labels(grid)[:1], *column_labels(grid)]]), *([shown(cell) for cell in row] for row in grid.cells)]
-    return max(sum(len(text) + 2 for text in row) for row in texts) > _WIDE
+    texts = [column_labels(grid), *([shown(cell) for cell in row] for row in grid.cells)]
+    first = max(map(len, (" ".join(_axes(grid)), *row_labels(grid))))
+    return first + max(sum(len(text) + 2 for text in row) for row in texts) > _WIDE

@@ -129,7 +129,7 @@ def test_experts_are_read_in_whatever_order_their_tokens_are(
 def test_the_experts_of_gpt_oss_are_read_in_one_stack(kind: Callable[[str], ModuleType]) -> None:
     recognition = found(kind("gathered").model("of_gpt_oss"))
     assert recognition.departures == ()
-    hidden = "gated_feed_forward, x σ(1.702 x), 1 added to up, clamped at 7"
+    hidden = "gated_feed_forward, x σ(1.702 x), 1 added to up"
     expected = f"router, top 2 of 6, softmax over the chosen; experts in one stack: {hidden}"
     assert words(recognition, "router") == [expected] * 2
     assert recognition.share_understood == 1.0

@@ -80,7 +80,7 @@ def _call_of(made: Any) -> Callable[..., Any] | None:
 
 
 def _has_weights(made: Any, arrays: ArrayFramework) -> bool:
-    """Return whether an object holds arrays of its own, beside those of its class."""
+    """Return whether an object holds arrays of its own."""
     if hasattr(made, "named_parameters"):
         return bool(list(made.named_parameters()))
     return any(arrays.is_array(one) and shape_of(one) for one in getattr(made, "__dict__", {}).values())

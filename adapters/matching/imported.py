@@ -1,4 +1,4 @@
-"""Functions that a file has from a framework: they are not the file's own, and are not judged beside what is."""
+"""Functions that a file imports from a framework: they are not the file's own, and are not judged."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.mixed_values import takes_a_learned_number
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.streams import same, without_factor
 
 
 def remarks_on_streams(model: ModelReading) -> Iterator[str]:
@@ -26,7 +27,7 @@ def _mixed(flow: Flow, told: Sequence[Layered], before: Layered, one: Layered) -
     stream, left = _stream_of(one), before.place.result
     if stream is None or left is None or not isinstance(stream, Sum):
         return ""
-    own = [term for term in stream.terms if _is_same(_bare(term), left)]
+    own = [term for term in stream.terms if same(_bare(term), left)]
     others = [(term, source) for term in stream.terms if term not in own and (source := _source(told, one, term))]
     if len(own) != 1 or len(others) != len(stream.terms) - 1:
         return ""
@@ -57,9 +58,9 @@ def _source(told: Sequence[Layered], one: Layered, term: Expression) -> str:
         stream = None if other is one else other.place.stream
         if stream is None:
             return ""
-        if other is told[0] and any(_is_same(each, bare) for each in (stream, *map(_bare, _terms(stream)))):
+        if other is told[0] and any(same(each, bare) for each in (stream, *map(_bare, _terms(stream)))):
             return _beginning(bare)
-        if _is_same(stream, bare):
+        if same(stream, bare):
             return f"what {other.path or other.kind} is added to"
     return ""
 
@@ -72,14 +73,7 @@ def _beginning(term: Expression) -> str:
 
 
 def _bare(term: Expression) -> Expression:
-    while isinstance(term, Scaled):
-        term = term.of
-    return term
-
-
-def _is_same(one: Expression, other: Expression) -> bool:
-    first, second = (sorted(each.value for each in _terms(peeled)) for peeled in (one, other))
-    return first == second or (one.value == other.value and one.value >= 0)
+    return without_factor(term)[0]
 
 
 def _terms(one: Expression) -> Sequence[Expression]:

@@ -102,7 +102,7 @@ class Streams:
         # Without a sum, a norm on the way is that of the stream.
         on_output = on_output if total is not None else None
         stream, residual = self._stream(sublayer, total, read)
-        before = read if isinstance(read, Norm) and not _same(read, stream) else None
+        before = read if isinstance(read, Norm) and not same(read, stream) else None
         return Place(sublayer, read, stream, before, on_output, None, factor, residual, total, tuple(others), gate)
 
     def _way_to(self, one: LinearMap) -> list[Expression]:
@@ -127,7 +127,7 @@ class Streams:
         stream: Expression = rest[0] if len(rest) == 1 else Sum(-1, rest)
         if (word := _as_read(stream, read)) is not None:
             return stream, word
-        plain, factor = _without_factor(stream)
+        plain, factor = without_factor(stream)
         if factor != 1.0 and (word := _as_read(plain, read)) is not None:
             return plain, f"{word}, times {factor:.4g}"
         return stream, "something else"
@@ -141,30 +141,30 @@ class Streams:
     def _reads_the_same(self, one: Sublayer, other: Sublayer) -> bool:
         first, second = (self.reader.read(sublayer.entry.input) for sublayer in (one, other))
         streams = [read.of if isinstance(read, Norm) else read for read in (first, second)]
-        return _same(first, second) or _same(streams[0], streams[1])
+        return same(first, second) or same(streams[0], streams[1])
 
     def _with_norm_after(self, place: Place, every: Sequence[Place]) -> Place:
         if place.result is None:
             return place
         for later in every:
             stream = later.stream
-            if isinstance(stream, Norm) and _same(stream.of, place.result):
+            if isinstance(stream, Norm) and same(stream.of, place.result):
                 return Place(**{**vars(place), "after": stream})
         for end in (self.reader.read(one.input) for one in self.sublayers.others):
             # Before a final norm, the last sublayer may have one of its own.
-            if isinstance(end, Norm) and isinstance(end.of, Norm) and _same(end.of.of, place.result):
+            if isinstance(end, Norm) and isinstance(end.of, Norm) and same(end.of.of, place.result):
                 return Place(**{**vars(place), "after": end.of})
         return place
 
 
 def _as_read(stream: Expression, read: Expression) -> str | None:
     """Return what a sublayer's output is added to, if that is what it reads, or normalises."""
-    if _same(stream, read):
+    if same(stream, read):
         return "what it reads"
-    return "stream" if isinstance(read, Norm) and _same(stream, read.of) else None
+    return "stream" if isinstance(read, Norm) and same(stream, read.of) else None
 
 
-def _without_factor(expression: Expression) -> tuple[Expression, float]:
+def without_factor(expression: Expression) -> tuple[Expression, float]:
     """Return an expression without a number that it is multiplied by, as a residual of DeepNorm is, and the number."""
     factor = 1.0
     while isinstance(expression, Scaled):
@@ -200,7 +200,7 @@ def _is_output(expression: Expression, one: LinearMap) -> bool:
     return isinstance(expression, Output) and expression.map.step == one.step
 
 
-def _same(first: Expression | None, second: Expression | None) -> bool:
+def same(first: Expression | None, second: Expression | None) -> bool:
     """Return whether two expressions are the same value, or sums of the same values."""
     if first is None or second is None:
         return False

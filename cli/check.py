@@ -130,7 +130,7 @@ class CheckOutcome:
     "--budget",
     type=Seconds(),
     metavar="SECONDS",
-    help="Stop trying laws after this time, the most revealing first; the others are reported as not tried.",
+    help="Stop after this time, the most revealing laws first; the others are reported as not tried.",
 )
 @flag("--layers-alike", meaning="The layers of a model are meant to be alike: one that differs departs.")
 @click.option(
@@ -195,7 +195,7 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
     # What is probably a model is not loaded as an implementation, unless it is asked for its laws.
     early = [one for one in arguments.implementations if about_laws or not is_probably_a_model(one)]
     asked = _asked(arguments)
-    isolation = Isolation(tuple(early), arguments.isolation, asked)
+    isolation = Isolation(tuple(early), arguments.isolation, asked, arguments.budget)
     from veriformer.cli.progress import has_bar, progress_bar
     from veriformer.cli.rest_of_file import reports_of
     from veriformer.conformance_tests.run.checking_models import check_model, checked
@@ -271,6 +271,7 @@ def _asked(arguments: Arguments) -> Asked | None:
 def _run(isolation: Isolation, source: str, options: RunOptions) -> Report:
     from veriformer.conformance_tests.run.checking import run_check
 
+    options = replace(options, began=isolation.began(source))
     return run_check(isolation.target(source), options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,8 +124,16 @@ def is_isolated(implementation: str, isolate: bool | None) -> bool:
 class Isolation:
     """The implementations of a command, of which the first is already loading while the laws are imported."""
 
-    def __init__(self, implementations: tuple[str, ...], options: IsolationOptions, asked: Asked | None = None) -> None:
+    def __init__(
+        self,
+        implementations: tuple[str, ...],
+        options: IsolationOptions,
+        asked: Asked | None = None,
+        budget: float | None = None,
+    ) -> None:
         self._asked = asked
+        self._budget = budget
+        self._started = time.monotonic()
         self._isolate = options.isolate
         self._limits = options.limits()
         self._options = options
@@ -143,7 +152,11 @@ class Isolation:
 
         # An implementation that is compared with itself gets two processes.
         begun, self._begun = (self._begun, None) if implementation == self._first else (None, self._begun)
-        return load_isolated(implementation, self._limits, begun, self._asked or NOTHING_ASKED)
+        return load_isolated(implementation, self._limits, begun, self._asked or NOTHING_ASKED, self._budget)
+
+    def began(self, implementation: str) -> float:
+        """Return when work on an implementation began, by the monotonic clock: the first loads since the beginning."""
+        return self._started if implementation == self._first else time.monotonic()
 
     def limits_of_model(self, source: str) -> ProcessLimits | None:
         """Return the limits of the process that a model runs in; None where it runs in this one."""
@@ -170,4 +183,4 @@ class Isolation:
         # A system that cannot isolate processes is reported when the implementation has its turn.
         if not is_isolated(implementation, self._isolate) or os.name != "posix":
             return None
-        return Supervisor(implementation, self._limits, asked=self._asked or NOTHING_ASKED)
+        return Supervisor(implementation, self._limits, asked=self._asked or NOTHING_ASKED, looking=self._budget)

@@ -15,13 +15,20 @@ from veriformer.adapters.isolation.frames import Frame, MalformedFrame
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.supervisor import Supervisor
 from veriformer.adapters.loading import load
+from veriformer.adapters.matching.looking import looking_for
 
 
-def load_within(target: object, limits: ProcessLimits | None, asked: Asked = NOTHING_ASKED) -> Implementation:
-    """Return the implementation that `target` names or is, in a process of its own if there are limits."""
+def load_within(
+    target: object, limits: ProcessLimits | None, asked: Asked = NOTHING_ASKED, looking: float | None = None
+) -> Implementation:
+    """Return the implementation that `target` names or is, in a process of its own if there are limits.
+
+    `looking` is how many seconds finding out what its functions are may take, None for as many as that takes.
+    """
     if limits is None or isinstance(target, Implementation):
-        return load(target, asked)
-    return load_isolated(target, limits, asked=asked)
+        with looking_for(looking):
+            return load(target, asked)
+    return load_isolated(target, limits, asked=asked, looking=looking)
 
 
 def load_isolated(
@@ -29,6 +36,7 @@ def load_isolated(
     limits: ProcessLimits | None = None,
     supervisor: Supervisor | None = None,
     asked: Asked = NOTHING_ASKED,
+    looking: float | None = None,
 ) -> Implementation:
     """Return the implementation that `target` names, loaded in a process of its own; a built-in one is loaded here.
 
@@ -40,7 +48,7 @@ def load_isolated(
         raise LoadError(f"a {kind} lives in this process; name its file or its import path to isolate it")
     if target in BUILT_IN:
         return load(target)
-    supervisor = supervisor or Supervisor(target, limits or ProcessLimits(), asked=asked)
+    supervisor = supervisor or Supervisor(target, limits or ProcessLimits(), asked=asked, looking=looking)
     try:
         return replace(_described(supervisor), residence=Residence(supervisor), asked=supervisor.asked)
     except BaseException:

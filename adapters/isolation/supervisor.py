@@ -31,7 +31,9 @@ MOST_AFTER_FEW_CALLS = 3
 class Supervisor:
     """Keeps a worker for one target: starts it at once, and replaces it when it is lost.
 
-    A `process` that has loaded the target already is taken over. LoadError where processes cannot be isolated here.
+    A `process` that has loaded the target already is taken over. `looking` is how many seconds the first one may take
+    to find out what the functions are, None for as many as that takes. LoadError where processes cannot be isolated
+    here.
     """
 
     def __init__(
@@ -40,11 +42,14 @@ class Supervisor:
         limits: ProcessLimits,
         process: WorkerProcess | None = None,
         asked: Asked = NOTHING_ASKED,
+        looking: float | None = None,
     ) -> None:
         if os.name != "posix":
             raise LoadError("isolation needs a POSIX system; run without it (--no-isolate)")
         self.target = target
         self.asked = asked
+        # What was found by the first process is looked for again by the others, whatever it takes.
+        self._looking = looking
         self.limits = limits
         # The number of the present worker, which does not have what an earlier one was sent.
         self.generation = 0
@@ -214,7 +219,13 @@ class Supervisor:
 
     def _what_to_load(self) -> dict[str, Any]:
         """Return the arguments of the worker's request to load."""
-        return {"target": self.target, "memory": self.limits.memory, "asked": self.asked.plain()}
+        looking, self._looking = self._looking, None
+        return {
+            "target": self.target,
+            "memory": self.limits.memory,
+            "asked": self.asked.plain(),
+            "looking": looking,
+        }
 
     def _counted(self, operation: str, lost: WorkerLost, seconds: float) -> OperationLost:
         self._last_words[operation] = lost.last_words

@@ -23,6 +23,7 @@ from veriformer.adapters.isolation.frames import Frame, read_request, reply
 from veriformer.adapters.isolation.memory import is_short, limit_memory
 from veriformer.adapters.isolation.state import Watch, Watched
 from veriformer.adapters.loading import load
+from veriformer.adapters.matching.looking import looking_for
 from veriformer.adapters.processes import end_with, interruptible
 from veriformer.adapters.sequences import Step, prepare_sequence
 from veriformer.spec.operations import OPERATIONS
@@ -61,9 +62,9 @@ class Server:
             raise StateCorrupted(request["operation"], " and ".join(dict.fromkeys(self._watch.changed)))
         return frame
 
-    def _loaded(self, target: str, memory: int, asked: dict[str, Any]) -> Frame:
+    def _loaded(self, target: str, memory: int, asked: dict[str, Any], looking: float | None) -> Frame:
         self._target, self._asked = target, asked_again(asked)
-        with interruptible():
+        with interruptible(), looking_for(looking):
             found = load(target, self._asked)
         self._copies[0] = self._watched(found)
         # A framework sets itself up with the first array, which does not count as the implementation's memory.

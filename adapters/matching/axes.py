@@ -47,7 +47,7 @@ def with_its_axis(trials: Trials, form: Form, found: Taken, probe: Probe) -> For
         form,
         sources={**form.sources, name: lambda _: 0},
         layout=OfFirstAxis(form.layout),
-        words=(*form.words, f"`{name}`: the first axis"),
+        words=(*form.words, f"called with `{name}` = 0"),
     )
     result = trials.result(asked, probe)
     return form if result is None or result.shape != probe.expected.shape else asked

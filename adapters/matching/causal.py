@@ -22,15 +22,18 @@ def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarra
     attends = form.operation in (*ATTENTION, "multi_head_attention")
     if not attends or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
         return False
-    changed = [_rows_changed(trials, form, probe, result, key) for key in (-1, 0, -3)]
-    of_last, of_first, between = (np.zeros(0, dtype=bool) if one is None else one for one in changed)
-    if min(of_last.size, between.size) < 3 or not of_first.size:
+    of_last = _rows_changed(trials, form, probe, result, -1)
+    if of_last.size < 3 or of_last[:-2].any():
         return False
-    return bool(of_first.all() and not of_last[:-2].any() and between[-1] and not between[0])
+    of_first = _rows_changed(trials, form, probe, result, 0)
+    if not of_first.size or not of_first.all():
+        return False
+    between = _rows_changed(trials, form, probe, result, -3)
+    return bool(between.size >= 3 and between[-1] and not between[0])
 
 
-def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
-    """Return which queries, (L,), get another result where a key and its value have other numbers."""
+def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray:
+    """Return which queries, (L,), get another result where a key has other numbers; empty for none."""
     arguments = dict(probe.arguments)
     # What attends to itself has its queries changed too.
     itself = ("x",) if arguments.get("context") is arguments.get("x") else ()
@@ -40,7 +43,7 @@ def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, 
             arguments[name][..., key, :] += 1.0
     other = trials.result(form, Probe(probe.operation, arguments, probe.expected))
     if other is None or other.shape != result.shape:
-        return None
+        return np.zeros(0, dtype=bool)
     differs = ~np.isclose(result, other, rtol=1e-4, atol=1e-6)
     return np.asarray(differs.any(axis=tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)))
 

@@ -28,6 +28,7 @@ from veriformer.adapters.matching import (
 )
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, Layout, OneByOne, levels
+from veriformer.adapters.matching.looking import BudgetSpent
 from veriformer.adapters.matching.more_than_attention import more_than_attention
 from veriformer.adapters.matching.names import (
     REPEATS,
@@ -148,7 +149,11 @@ def matched(
         own = sublayer_of(function)
         # A class takes arrays of its framework alone.
         of_class = (own.arrays.name, own.roles.operation) if own is not None else (declared, None)
-        best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
+        try:
+            best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
+        except BudgetSpent as spent:
+            others[name] = str(spent)
+            continue
         if best is None:
             others[name] = reason
             if asked.get(name) is None and _done_besides(function):
@@ -316,8 +321,11 @@ def _with_fewer_key_heads(best: _Candidate) -> _Candidate | None:
     attends = best.operation == "scaled_dot_product_attention" and best.found.exact
     if not attends or not _has_heads(layout) or takings is None:
         return None
-    arrays = framework(best.framework)
-    found, _ = form_of(best.function, _GROUPED, takings, arrays, named=True, name=best.name)
+    grouped = partial(form_of, best.function, _GROUPED, takings, framework(best.framework), named=True, name=best.name)
+    found, _ = grouped(layout=layout.words)
+    if found is not None and not found.exact:
+        # In a layout that fits better, what it answers to fewer heads is by chance.
+        found, _ = grouped()
     if found is None or found.form.layout.words != layout.words:
         return None
     return _Candidate(f"{best.name} with fewer heads of keys", _GROUPED, best.framework, found, best.function)

@@ -107,11 +107,12 @@ def form_of(
     named: bool,
     said: bool = False,
     name: str = "",
+    layout: str = "",
 ) -> tuple[Found | None, str]:
     """Return the form in which a function is an operation, None with the reason where there is none.
 
     A function that is not `named` so must give the reference's results. One that is `said` to be the operation may give
-    any of the right shape.
+    any of the right shape. Where its layout is known, only forms with the words of that `layout` are tried.
     """
     found = taken(operation, takings, by_order=named, unread=_unread_masks(function, takings))
     if operation == "rotary_embedding":
@@ -127,6 +128,8 @@ def form_of(
     for form, sizes in _in_order(_candidates(operation, found, framework), function, operation, name):
         if form.last_resort and best is not None and not best.form.last_resort:
             break
+        if layout and form.layout.words != layout:
+            continue
         if special.is_contradicted(form, function) or meant.excludes(form.layout, best.form.layout if best else None):
             continue
         # It is right so only where it is not for more axes at once.
@@ -134,12 +137,13 @@ def form_of(
         probe = _probe(operation, sizes, form, own)
         answers, is_partly_right = _wrong_ones_first(operation, trials.forms(form, probe), probe)
         for answered, result in answers:
-            must = meant.causal or (named and causal.hides_later_keys(trials, answered, probe, result))
+            may_be_likest = named and not _is_as_like_as_can_be(best)
+            must = meant.causal or (may_be_likest and causal.hides_later_keys(trials, answered, probe, result))
             one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
-            if named and not fewer:
+            if may_be_likest and not fewer:
                 likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
                 likeness += is_partly_right
                 if best is None or likeness > best.likeness + 1e-9:
@@ -155,6 +159,14 @@ def form_of(
     if _lacking(operation, found):
         return None, f"nothing is {' and '.join(_lacking(operation, found))}"
     return None, trials.failure or "it returns no array"
+
+
+def _is_as_like_as_can_be(best: Found | None) -> bool:
+    """Return whether no other form can be more alike: the result depends on all that the reference's depends on.
+
+    Of rotations and of classes more than that counts.
+    """
+    return best is not None and best.form.operation in ATTENTION and best.likeness == 1.0
 
 
 def _in_order(

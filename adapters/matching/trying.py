@@ -14,6 +14,7 @@ from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.errors import describe
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import first_answer
+from veriformer.adapters.matching.looking import BudgetSpent, refuse_if_spent
 from veriformer.adapters.matching.picks import Pick, picks
 from veriformer.adapters.matching.places import ByPlace
 from veriformer.adapters.matching.probes import Probe, is_near
@@ -66,7 +67,7 @@ class Trials:
             if OPERATIONS[form.operation].results and isinstance(returned, tuple | list):
                 returned = returned[0]
             return self.framework.to_numpy(returned) if self.framework.is_array(returned) else None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BudgetSpent):
             raise
         except BaseException as error:
             self.failure = describe(error)
@@ -80,13 +81,14 @@ class Trials:
                 lambda inner: self._call(lambda *_: form.laid_out(inner, arguments)),
                 lambda laid_out: form.returned(self.function, laid_out),
             )
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BudgetSpent):
             raise
         except BaseException as error:
             self.failure = describe(error)
         return None
 
     def _call(self, function: Callable[..., Any]) -> Any:
+        refuse_if_spent()
         self.calls += 1
         with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
             return self.framework.call(function, (), {})

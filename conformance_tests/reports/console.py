@@ -11,11 +11,14 @@ from veriformer.conformance_tests.reports.gist import gist
 from veriformer.conformance_tests.reports.layout import Lines, as_text, blank, entry, paragraph, spaced
 from veriformer.conformance_tests.reports.model import model_lines
 from veriformer.conformance_tests.reports.of_operations import (
+    LABEL_OF_SECTION,
     broken_operations,
     by_operation,
+    doubtful_operations,
     failures,
     mistakes_found,
     other_operations,
+    others_in_brief,
 )
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.undeclared import not_declared
@@ -25,7 +28,6 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 DEFAULTS = Options()
-_LABEL = 14
 # What was taken for what may be long, and each part of it counts.
 _LONGEST_NOTICE = 600
 _STYLES = {"conforms": "bold green", "violates": "bold red", "error": "bold yellow"}
@@ -55,20 +57,18 @@ def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
     broken = broken_operations(report, options)
     first = [*headline(report, options), *verdict(report, options)]
     found = [*_notices(report, options), *conventions_found(report, options), *not_declared(report, options)]
+    is_brief = bool(broken) and not options.verbose
+    # What is wrong is to fit on a screen, with what was judged.
     sections = [
-        first,
-        found,
+        *([[*first, *found, *others_in_brief(report, options)]] if is_brief else [first, found]),
         _expected_failures(report, options),
         _stale(report, options),
-        other_operations(report, options),
+        doubtful_operations(report, options) if is_brief else other_operations(report, options),
         *broken,
         mistakes_found(report, options) if len(broken) > 1 else [],
     ]
-    if broken and not options.verbose:
-        # What is wrong is to fit on a screen, with what was judged.
-        sections = [[*first, *found], *sections[2:]]
     # Where laws are broken, what is wrong fills a screen and the counts belong to it.
-    return [*spaced(sections), *([] if broken and not options.verbose else [blank()]), summary(report)]
+    return [*spaced(sections), *([] if is_brief else [blank()]), summary(report)]
 
 
 def details(report: Report, options: Options = DEFAULTS) -> Lines:
@@ -176,7 +176,7 @@ def _notices(report: Report, options: Options) -> Lines:
             plain(notice, _LONGEST_NOTICE),
             options.width,
             indent=0,
-            label_width=_LABEL,
+            label_width=LABEL_OF_SECTION,
             style="yellow",
         )
     return lines

@@ -111,8 +111,7 @@ def _unknown(diagnosis: Diagnosis) -> str:
 
 def _by_laws(suspects: Explained, options: Options) -> str:
     """Return the sentence about suspects that were named by the laws that fail."""
-    likely = sum(suspect.confidence for suspect, _ in suspects) >= LIKELY
-    said = "Likely" if likely else "Perhaps"
+    said = "Likely" if is_likely([suspect for suspect, _ in suspects]) else "Perhaps"
     if len(suspects) == 1 and len(suspects[0][1]) > 1:
         names = _named([one.name for one in suspects[0][1]])
         return f"{said} {names}, independently of each other (laws that they break fail):"
@@ -120,6 +119,11 @@ def _by_laws(suspects: Explained, options: Options) -> str:
         only = suspects[0][1][0]
         return f"{said} {_named([only.name])} (laws that it breaks fail): {_sentence(only, options)}"
     return f"{said} one of these, whose laws fail; the likeliest first:"
+
+
+def is_likely(suspects: Sequence[Suspect]) -> bool:
+    """Return whether one of the mistakes that are named by their laws is likely the one that was made."""
+    return sum(suspect.confidence for suspect in suspects) >= LIKELY
 
 
 def _list(suspects: Explained, options: Options) -> Lines:

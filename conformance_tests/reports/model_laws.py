@@ -10,11 +10,11 @@ from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
-from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines
-from veriformer.conformance_tests.reports.layout import Lines, blank, entry, paragraph
+from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines, is_likely
+from veriformer.conformance_tests.reports.layout import Lines, blank, entry, headed, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.unjudged import by_reason, unjudged
-from veriformer.conformance_tests.reports.violation import CROSS, title, violation
+from veriformer.conformance_tests.reports.violation import CROSS, evidence, title, violation
 from veriformer.conformance_tests.run.judged import Judged
 from veriformer.conformance_tests.run.model_report import ModelReport
 
@@ -46,17 +46,27 @@ def laws_tried(report: ModelReport, options: Options) -> Iterator[Lines]:
 
 
 def laws_broken(report: ModelReport, options: Options) -> Iterator[Lines]:
-    """Yield the laws of the model and of its parts that do not hold; in a line those that a departure explains."""
+    """Yield the laws of the model and of its parts that do not hold; in a line those that a departure may explain."""
     explained = [] if options.verbose else explained_by_departures(report)
-    ids = {(id(judged), result.law.id) for judged, result in explained}
+    perhaps = [] if options.verbose else perhaps_by_departures(report)
+    ids = {(id(judged), result.law.id) for judged, result in [*explained, *perhaps]}
     for judged in report.laws:
         left = [one for one in judged.report.results if (id(judged), one.law.id) not in ids]
         yield from _of_part(judged, left, options) if judged.is_part else _broken(judged, left, options)
     if explained:
-        names = first_few(list(dict.fromkeys(result.law.id for _, result in explained)), _MOST_NAMED)
-        number = counted(len(explained), "law")
-        what = f"{number} {'breaks' if len(explained) == 1 else 'break'} with the departure below: {names}"
-        yield paragraph(f"{CROSS} {what}", options.width, 2, "red")
+        yield _in_a_line(explained, "with the departure below", options)
+    if perhaps:
+        yield _in_a_line(perhaps, "too, perhaps by the departure below (--verbose)", options)
+
+
+def _in_a_line(broken: Sequence[tuple[Judged, LawResult]], how: str, options: Options) -> Lines:
+    names = _ids(broken)
+    what = f"{counted(len(names), 'law')} {'breaks' if len(names) == 1 else 'break'} {how}"
+    return paragraph(f"{CROSS} {what}: {first_few(names, _MOST_NAMED)}", options.width, 2, "red")
+
+
+def _ids(broken: Sequence[tuple[Judged, LawResult]]) -> list[str]:
+    return list(dict.fromkeys(result.law.id for _, result in broken))
 
 
 def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:
@@ -77,13 +87,36 @@ def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult
     ]
 
 
+def perhaps_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:
+    """Return the broken laws of the model whose mistake is a mere guess, where a departure names a mistake.
+
+    What mixes positions, say, lets the padding in too: a guess from the laws that break is worth nothing beside it.
+    """
+    if not any(departure.suspects for departure in report.departures):
+        return []
+    explained = {id(result) for _, result in explained_by_departures(report)}
+    return [
+        (judged, result)
+        for judged in report.laws
+        for diagnosis in judged.report.diagnoses
+        if not judged.is_part and diagnosis.how == "named_by_laws" and not is_likely(diagnosis.suspects)
+        for result in judged.broken
+        if result.status == "failed" and result.law.obligation == "must"
+        if result.law.operation.name == diagnosis.operation and id(result) not in explained
+    ]
+
+
 def first_broken(report: ModelReport) -> str:
     """Return what the first violated law says of the model, for the verdict; empty where none is violated.
 
-    Laws that a departure explains are left out.
+    Laws that a departure explains are left out, and those that it may explain are named alone.
     """
-    explained = {id(result) for _, result in explained_by_departures(report)}
-    broken = most_telling_first([one for one in report.broken if id(one) not in explained])
+    perhaps = perhaps_by_departures(report)
+    left_out = {id(result) for _, result in [*explained_by_departures(report), *perhaps]}
+    broken = most_telling_first([one for one in report.broken if id(one) not in left_out])
+    if not broken and perhaps:
+        first, *more = _ids(perhaps)
+        return f"breaks {first}" + (f" and {counted(len(more), 'other law')}" if more else "")
     if not broken:
         return ""
     first, more = broken[0], len(broken) - 1
@@ -136,9 +169,12 @@ def _tally(judged: Judged) -> str:
 
 
 def _may_differ(judged: Judged, result: LawResult, options: Options) -> Lines:
+    differ = "Correct models differ in this, so that it does not count."
+    if not options.verbose:
+        return headed(f"! {result.law.id}", f"{result.law.statement} {differ}", options.width, "bold yellow")
     lines = title(result, options.width, "!", "bold yellow")
-    lines += paragraph("Correct models differ in this, so that it does not count.", options.width, 6)
-    return [*lines, blank(), *violation(judged.report, result, options)[len(lines) :]] if options.verbose else lines
+    lines += paragraph(differ, options.width, 6)
+    return [*lines, blank(), *evidence(judged.report, result, options)]
 
 
 def _summary(judged: Judged, options: Options) -> Lines:

@@ -20,6 +20,8 @@ from veriformer.conformance_tests.reports.unjudged import as_before, said_before
 from veriformer.conformance_tests.reports.violation import CROSS, violation
 from veriformer.conformance_tests.run.report import Report
 
+# The width of the labels in the first lines of a report.
+LABEL_OF_SECTION = 14
 _FOLLOWS = "cause below"
 _MOST_NAMED = 2
 
@@ -68,6 +70,31 @@ def other_operations(report: Report, options: Options) -> Lines:
     groups = _groups(report, broken=False)
     column = _column(groups, options.width)
     return [line for name, results in groups.items() for line in _counts(report, name, results, column, options)]
+
+
+def others_in_brief(report: Report, options: Options) -> Lines:
+    """Return in one entry which operations break no law, and of how many laws; nothing for none.
+
+    It is for a report whose screen belongs to what is wrong. An operation with laws that were not tried, or that are
+    expected to fail, has a line of its own below.
+    """
+    whole = [(name, results) for name, results in _groups(report, broken=False).items() if not _is_doubtful(results)]
+    if not whole:
+        return []
+    passed = sum(result.status == "passed" for _, results in whole for result in results)
+    text = f"{joined([name for name, _ in whole])} ({counted(passed, 'law')})"
+    return entry("Hold", text, options.width, indent=0, label_width=LABEL_OF_SECTION)
+
+
+def doubtful_operations(report: Report, options: Options) -> Lines:
+    """Return a line for each operation that breaks no law unexpectedly, but of which not every law was seen to hold."""
+    groups = {name: results for name, results in _groups(report, broken=False).items() if _is_doubtful(results)}
+    column = _column(groups, options.width)
+    return [line for name, results in groups.items() for line in _counts(report, name, results, column, options)]
+
+
+def _is_doubtful(results: Iterable[LawResult]) -> bool:
+    return any(is_broken(result) or result.status == "not_tried" for result in results)
 
 
 def tally(results: Iterable[LawResult], *, verbose: bool = False) -> str:
@@ -126,8 +153,7 @@ def _following(name: str, results: list[LawResult], column: int, options: Option
 
 
 def _counts(report: Report, name: str, results: list[LawResult], column: int, options: Options) -> Lines:
-    doubtful = any(is_broken(result) or result.status == "not_tried" for result in results)
-    style = "red" if any(map(is_unexpected, results)) else "yellow" if doubtful else "green"
+    style = "red" if any(map(is_unexpected, results)) else "yellow" if _is_doubtful(results) else "green"
     derived = name in report.derived
     counts = tally(results, verbose=options.verbose) + (", derived" if derived and not options.verbose else "")
     # One of them is shown with its case.

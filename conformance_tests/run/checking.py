@@ -81,7 +81,8 @@ def check(
     `workers`: how many processes of this machine try the laws; 0 for this process.
     `executor`: what tries the laws instead; it stays open.
     `resume`: a file that keeps the results as they come; laws that have passed are taken from it.
-    `budget`: the seconds that the laws may take, the most revealing first; the others are reported as not tried.
+    `budget`: the seconds that the run may take: finding out what functions are, and the laws, the most revealing first;
+        the others are reported as not tried.
     `inputs`: what a model is run on, an array, a tuple of arrays, or a dictionary of them by argument.
     `operation`: the operation that a function is; None to tell by its name, its parameters and its results.
     `framework`: whose arrays the operations take; None for the declared one, or to find it by calling them.
@@ -147,8 +148,8 @@ def _about_laws(options: RunOptions) -> list[str]:
 
 def run_check(target: object, options: RunOptions) -> Report:
     """Check an implementation with these options and return a report; raises what `check` raises."""
-    pace = Pace(options.budget)
-    implementation = load_within(target, options.isolation, options.asked)
+    pace = Pace(options.budget, began=options.began)
+    implementation = load_within(target, options.isolation, options.asked, options.budget)
     try:
         run = Run(implementation.restricted_to(options.selection.dtypes), options, pace)
         with _resumed_and_shared(run, target):

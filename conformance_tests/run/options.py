@@ -25,8 +25,9 @@ class RunOptions:
     """The options of a run, as the keywords of `check` describe them; each function reads those that it needs.
 
     `isolation` holds the limits of the implementation's own process, None to call it in this one. `most_tried` is how
-    many calls may be made in order to find a smaller case, None for the usual number. `asked` is what the user says of
-    the implementation from outside. With `keeps_interrupted` an interrupt ends the run with a report on what was tried
+    many calls may be made in order to find a smaller case, None for the usual number. `began` is when the time of the
+    budget began, by the monotonic clock; None for the beginning of the run. `asked` is what the user says of the
+    implementation from outside. With `keeps_interrupted` an interrupt ends the run with a report on what was tried
     until then, rather than with KeyboardInterrupt. With `tells_at_once` the progress has a sentence as soon as a law is
     violated, which takes calls of its own.
     """
@@ -38,6 +39,7 @@ class RunOptions:
     most_tried: int | None = None
     diagnosis: bool = True
     budget: float | None = None
+    began: float | None = None
     isolation: ProcessLimits | None = None
     progress: Callable[[Progress], None] | None = None
     workers: int = 0
@@ -54,4 +56,4 @@ class RunOptions:
 
     def for_worker(self, isolation: ProcessLimits | None) -> RunOptions:
         """Return the options of a worker process, which can be pickled."""
-        return replace(self, isolation=isolation, progress=None, workers=0, executor=None, resume=None)
+        return replace(self, isolation=isolation, progress=None, began=None, workers=0, executor=None, resume=None)

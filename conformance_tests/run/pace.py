@@ -72,10 +72,11 @@ class Measured:
 
 @dataclass
 class Pace:
-    """The clock of a run: `budget` is the seconds that its laws may take, counted from its creation."""
+    """The clock of a run: `budget` is the seconds that it may take, counted from `began`, or from its creation."""
 
     budget: float | None = None
     clock: Callable[[], float] = time.monotonic
+    began: float | None = None
     _started: float = field(init=False)
     _announced: bool = field(init=False, default=False)
     _suspended: bool = field(init=False, default=False)
@@ -97,7 +98,7 @@ class Pace:
     def __post_init__(self) -> None:
         if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
             raise ValueError(f"the budget is {self.budget}; give a finite number of seconds above 0")
-        self._started = self.clock()
+        self._started = self.clock() if self.began is None else self.began
 
     @property
     def left(self) -> float | None:

@@ -262,8 +262,9 @@ def test_the_verdict_and_the_notices_come_before_the_results() -> None:
     lines = report_text(report(passed("softmax.shape"), grouped_violation(), notices=("it printed",))).splitlines()
     assert lines[1] == "✗ 1 of 2 laws does not hold"
     assert lines[2] == "Notices       it printed"
-    assert lines[4].split() == ["softmax", "1", "law", "holds"]
-    assert lines[6].split() == ["grouped_query_attention", "0", "laws", "hold,", "1", "does", "not"]
+    # What holds takes a line, since the screen belongs to what does not.
+    assert lines[3] == "Hold          softmax (1 law)"
+    assert lines[5].split() == ["grouped_query_attention", "0", "laws", "hold,", "1", "does", "not"]
 
 
 @pytest.mark.parametrize(

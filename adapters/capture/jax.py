@@ -21,6 +21,7 @@ from veriformer.adapters.capture.numbers import in_double
 from veriformer.adapters.capture.recorder import NOTHING, Recorder
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.capture.weights import Array, generator_of, is_floating, is_formula, perturbed
+from veriformer.adapters.outputs import arrays_of
 
 
 def capture(
@@ -116,7 +117,7 @@ def _prepared(
         for place, array in zip(traced, fed, strict=True):
             leaves[place] = array
         returned = program.call(parameters, *jax.tree_util.tree_unflatten(structure, leaves))
-        return list(filter(_is_array, jax.tree_util.tree_leaves(returned)))
+        return arrays_of(jax.tree_util.tree_leaves(returned), _is_array)
 
     return run, fed, [given[place][0] for place in traced]
 

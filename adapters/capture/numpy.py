@@ -12,6 +12,7 @@ from veriformer.adapters.capture.numpy_models import Held, Program, arrays_in, p
 from veriformer.adapters.capture.recorder import NOTHING, Recorder
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.capture.weights import Array, generator_of, is_floating, perturbed
+from veriformer.adapters.outputs import arrays_of
 
 
 def capture(
@@ -35,7 +36,7 @@ def capture(
         program.hold(arrays)
         returned = program.run(given, named)
     taken = [watch.index_of(leaf) for leaf in arrays_in((given, named))]
-    outputs = [watch.index_of(leaf) for leaf in arrays_in(returned)]
+    outputs = [watch.index_of(leaf) for leaf in arrays_of([returned], lambda leaf: isinstance(leaf, np.ndarray))]
     if not any(value.origin == "step" and value.array.dtype.kind == "f" for value in recorder.values):
         raise ValueError("the model computed nothing with NumPy's arrays; hand over a model that returns an array")
     return recorder.trace("numpy", taken, outputs, program.modules)

@@ -18,6 +18,7 @@ from veriformer.adapters.capture.torch_names import named_buffers, named_paramet
 from veriformer.adapters.capture.torch_state import has_memory, in_evaluation_mode, on_copies
 from veriformer.adapters.capture.torch_widening import widened
 from veriformer.adapters.capture.trace import Kind, Origin, Step, Trace, Value
+from veriformer.adapters.outputs import arrays_of
 
 _CONTRACTIONS = frozenset(
     {"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "convolution", "dot", "mv", "addmv", "addbmm", "einsum"}
@@ -258,7 +259,7 @@ def _opaque(modules: Mapping[str, str]) -> dict[str, str]:
 def _model_outputs(outputs: Any) -> list[torch.Tensor]:
     if hasattr(outputs, "to_tuple"):
         outputs = outputs.to_tuple()
-    return _tensor_leaves(outputs)
+    return arrays_of(tree_leaves(outputs), lambda leaf: isinstance(leaf, torch.Tensor))
 
 
 def _tensor_leaves(tree: Any) -> list[torch.Tensor]:

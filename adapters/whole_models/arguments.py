@@ -10,7 +10,7 @@ from typing import Any
 from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.capture.roles import role_of
 from veriformer.adapters.capture.weights import Array
-from veriformer.adapters.whole_models.outputs import result_of
+from veriformer.adapters.outputs import result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
 

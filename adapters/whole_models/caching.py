@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.arguments import parameters_of
 from veriformer.adapters.whole_models.cache_makers import makers_of
-from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 _CACHE = re.compile(r"^(past_key_values?|layer_past|pasts?|presents?|(kv_?|k_v_)?caches?|memory_cache|mems|states?)$")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.arguments import parameters_of
-from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 LABELS = re.compile(r"^(lm_)?(labels?|targets?)$|^(target|label)_ids$|^y$")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments
-from veriformer.adapters.whole_models.outputs import named_arrays
+from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.stage import Stage
 
 # Changes of the parameters that are far above the roundings of float64; the smaller one is below those of float32.

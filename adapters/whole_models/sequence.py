@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from veriformer.adapters.capture.handed_over import Arguments, is_array
 from veriformer.adapters.matching.namespaces import broadcast, joined, reshaped, shape_of
+from veriformer.adapters.outputs import named_arrays, result_of
 from veriformer.adapters.whole_models.arguments import (
     Place,
     by_place,
@@ -23,7 +24,6 @@ from veriformer.adapters.whole_models.arguments import (
     place_of_sequence,
     places_of_keys,
 )
-from veriformer.adapters.whole_models.outputs import named_arrays, result_of
 from veriformer.adapters.whole_models.stage import Stage
 from veriformer.adapters.whole_models.wrapping import NotWrapped
 

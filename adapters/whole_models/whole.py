@@ -12,12 +12,12 @@ from veriformer.adapters.capture.vocabulary import vocabulary_beyond
 from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
+from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.caching import caching_of
 from veriformer.adapters.whole_models.gradients import Gradients, gradients_of
 from veriformer.adapters.whole_models.lengths import longest_that_runs, most_samples
 from veriformer.adapters.whole_models.losses import loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
-from veriformer.adapters.whole_models.outputs import named_arrays
 from veriformer.adapters.whole_models.padding import LENGTHS, Padding, PaddingToken, padding_of
 from veriformer.adapters.whole_models.segments import segments_without_effect
 from veriformer.adapters.whole_models.sequence import Array, Sequences, sequences_of

@@ -1,9 +1,10 @@
-"""Which array of what a model returns is its result: the logits, or the vectors of the last layer."""
+"""The arrays of what a model returns, and which of them is its result: the logits, or the vectors of the last layer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 # By name, where a model returns several things.
@@ -24,6 +25,15 @@ def named_arrays(returned: Any, is_array: Callable[[Any], bool], name: str = "")
         names = getattr(returned, "_fields", ("",) * len(returned))
         for key, value in zip(names, returned, strict=False):
             yield from named_arrays(value, is_array, key or name)
+    elif isinstance(returned, SimpleNamespace) or any(hasattr(returned, one) for one in _NAMES):
+        # An object that only holds results. One that is handed on, such as a cache, is none.
+        for key, value in getattr(returned, "__dict__", {}).items():
+            yield from named_arrays(value, is_array, key)
+
+
+def arrays_of(leaves: Iterable[Any], is_array: Callable[[Any], bool]) -> list[Any]:
+    """Return the arrays among the leaves of what a model returns; a record of no registered kind is one leaf."""
+    return [array for leaf in leaves for _, array in named_arrays(leaf, is_array)]
 
 
 def result_of(returned: Any, is_array: Callable[[Any], bool], fits: Callable[[Any], bool]) -> Any:

@@ -26,6 +26,14 @@ _ONE_MORE = re.compile(
     re.I,
 )
 _CAUSAL = re.compile(r"causal|autoregressive", re.I)
+_NO_KEY = (
+    r"((fully|completely|entirely|wholly|all)[- ]*(masked|hidden|padded)(\s+out)?\s+(rows?|quer(y|ies))"
+    r"|(rows?|quer(y|ies))\s+(without|with\s+no|that\s+(may\s+)?(see|attend\s+to)\s+no(thing)?)\b[^.;]{0,40}?"
+    r"|(rows?|quer(y|ies))\s+(that|which)\s+(is|are)\s+(fully|completely|entirely|all)\s+(masked|hidden)(\s+out)?)"
+)
+_GIVES = r"\s+(gives?|gets?|returns?|yields?|outputs?|produces?|becomes?|is|are|stays?)(\s+(all|exact|set|to))*\s+"
+# "Rows without any such entry give zeros", "zeros for fully masked rows".
+_ZEROS = re.compile(rf"{_NO_KEY}{_GIVES}(zeros?|0)\b|\b(zeros?|0)\s+(for|in|where)\s+(the\s+)?{_NO_KEY}", re.I)
 
 
 def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
@@ -37,6 +45,10 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
             last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
             if last != first:
                 found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"
+        form = getattr(function, "form", None)
+        masked = operation in (*ATTENTION, "attention_weights") and form is not None and "mask" in form.features
+        if masked and _ZEROS.search(documented):
+            found[f"{operation}.empty_row"] = "zeros"
         if operation == "rms_norm" and _ONE_MORE.search(documented):
             found[f"{operation}.rms_norm_gain"] = "one_plus_gamma"
     return found

@@ -69,6 +69,8 @@ _WAYS_TO_ATTEND = frozenset(
     packed func cross self
     """.split()  # noqa: SIM905
 )
+# Of a function that makes a mask: a number of another name may be a length.
+_HIDING = frozenset({"window", "chunk", "block", "prefix", "segment", "span", "stride", "dilation", "band", "sinks"})
 _MERGING = frozenset({"combine", "merge", "join", "fuse", "reduce", "add", "update"})
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
@@ -391,11 +393,18 @@ def _operations(
     asked_for = any("alibi" in words_of(one.name) and one.default is False for one in takings)
     if alibi.is_attention(takings) and alibi.adds_biases(function, name) and not asked_for:
         of_name = ["alibi_bias"]
+    if _is_mask_of_another_kind(takings):
+        of_name = [one for one in of_name if one != "causal_mask"]
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
     for operation in [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]:
         yield operation, False
+
+
+def _is_mask_of_another_kind(takings: Sequence[Taking]) -> bool:
+    """Return whether a number that must be given says which keys are hidden besides the later ones."""
+    return any(_HIDING.intersection(words_of(one.name)) for one in takings if not one.has_default)
 
 
 def _has_a_gate(takings: Sequence[Taking]) -> bool:

@@ -130,10 +130,11 @@ def _added(result: Any, _: Arguments) -> Any:
     return result > -1.0
 
 
+# What is added has zeros where keys are visible: it is asked before what hides where it is not zero.
 _KINDS_OF_MASK = (
     ("True or 1 may be attended", _truths),
-    ("True or 1 is hidden", _opposite),
     ("added, −∞ is hidden", _added),
+    ("True or 1 is hidden", _opposite),
 )
 
 
@@ -144,7 +145,7 @@ def is_contradicted(form: Form, function: Callable[..., Any]) -> bool:
     """
     if reductions.is_contradicted(form, function):
         return True
-    kinds = [after for words, after in _KINDS_OF_MASK[:2] if words in form.words]
+    kinds = [after for words, after in _KINDS_OF_MASK if words in form.words and after is not _added]
     if form.operation not in ("causal_mask", "padding_mask") or not kinds:
         return False
     hides = says_result_hides(function)

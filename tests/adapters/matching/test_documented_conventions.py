@@ -87,3 +87,34 @@ def _plain(query: object, key: object, value: object) -> None:
 
 def test_documentation_that_speaks_of_no_causal_mask_states_none() -> None:
     assert conventions({"scaled_dot_product_attention": _plain}) == {}
+
+
+MASKED = '''
+import numpy as np
+
+def attention(q, k, v, mask=None):
+    """{documented}"""
+    logits = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        logits = np.where(mask, logits, -np.inf)
+    largest = logits.max(-1, keepdims=True)
+    shares = np.exp(logits - np.where(np.isfinite(largest), largest, 0.0))
+    total = shares.sum(-1, keepdims=True)
+    return shares / {total} @ v
+'''
+
+
+@pytest.mark.parametrize(
+    ("documented", "total", "status"),
+    (
+        ("Fully masked rows return zeros.", "np.maximum(total, 1e-30)", 0),
+        ("Fully masked rows return zeros.", "total", 1),
+        ("Rows without any visible key give zeros", "total", 1),
+        ("The output is zero for queries that see no key.", "total", 1),
+        ("Fully masked rows give NaN, and not zeros", "total", 0),
+        ("Attention with a mask.", "total", 0),
+    ),
+)
+def test_what_a_row_without_keys_gives(loaded: Callable[..., Any], documented: str, total: str, status: int) -> None:
+    report = check(loaded(MASKED.format(documented=documented, total=total)), tier="quick", laws="attention.mask.*")
+    assert report.exit_status == status

@@ -8,7 +8,11 @@ from importlib.metadata import entry_points
 
 import pytest
 from veriformer.conformance_tests import parametrize_with_laws
+from veriformer.conformance_tests.operations.laws import laws
 from veriformer.spec.laws import LAWS
+
+# pytester forgets what a run in this process imported first, and a law that is imported twice is an error.
+laws()
 
 pytest_plugins = ["pytester"]
 

@@ -2,6 +2,8 @@
 
 pieces(sentence)            words and formulas in turn; together they are the sentence
 pieces_of_formula(formula)  a formula with words in it, cut where a line may end
+in_letters(sentence)        the sentence where nothing can be set, as in a drawing: divided by √dₖ
+formula_in_letters(formula) the formula there, as in the title of a window
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ _SIGNS = frozenset(
 _NAME_WITH_INDEX = re.compile(r"(?<![\w`])([A-Za-zα-ω]+)_[\w({]")
 # A power, an entry, a quotient of symbols, one with a bracket above or below, a function of a symbol.
 _OF_SYMBOLS = re.compile(
-    r"\w\^[\w(]|\b\w{1,2}\[[^\]]*\]|^\d*[A-Za-z]/\d*[A-Za-z]\d*$|/\([\w|]|\w\)/\w|\w\)[(|]\w"
+    r"\w\^[\w({]|\b\w{1,2}\[[^\]]*\]|^\d*[A-Za-z]/\d*[A-Za-z]\d*$|/\([\w|]|\w\)/\w|\w\)[(|]\w"
     r"|\b(?!\w+\(s\))(?:[a-zA-Z]|LN|Var|mean|var|max|min|sin|cos|exp|log|ln|tanh|erf|diag)\(\w"
 )
 # A bracket that belongs to the formula before it: 1/(1, √(mean.
@@ -73,6 +75,9 @@ _CODE = re.compile(r"[a-z]+(?:_[a-z]+)+|[a-z]+\d+|[A-Z][a-z]+\w*")
 # What has a dot before a name is a file or an attribute: norm_1.gamma, h.0.w_q, spec/rms_norm.py:12.
 _PLACE = re.compile(r"[A-Za-z_./\\~][\w/\\~-]*(?:\.\w+)+(?::\w+)*")
 _LONG = 48
+_LOWERED = dict(zip("aehijklmnoprstuvx0123456789+−", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ₀₁₂₃₄₅₆₇₈₉₊₋", strict=True))
+_RAISED = dict(zip("abcdefghijklmnoprstuvwxyz0123456789+−", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", strict=True))
+_SCRIPT = re.compile(r"(?<=[\w)\]])([_^])(?:\(([^()]*)\)|\{([^{}]*)\}|(\w+))")
 
 
 def pieces(sentence: str) -> list[Piece]:
@@ -98,6 +103,24 @@ def pieces_of_formula(formula: str) -> list[Piece]:
         else:
             run.append(part)
     return _merged([*found, *_short(run)])
+
+
+def in_letters(sentence: str) -> str:
+    """Return a sentence whose formulas have lowered and raised letters: √dₖ for √d_k."""
+    return "".join(formula_in_letters(piece.text) if piece.latex else piece.text for piece in pieces(sentence))
+
+
+def formula_in_letters(formula: str) -> str:
+    """Return a formula with indices and powers in lowered and raised letters, where Unicode has them all."""
+    return _SCRIPT.sub(_script, formula)
+
+
+def _script(found: re.Match[str]) -> str:
+    letters = _LOWERED if found[1] == "_" else _RAISED
+    inside = found[2] or found[3] or found[4] or "_"
+    if set(inside) <= set(letters):
+        return "".join(letters[one] for one in inside)
+    return found[1] + formula_in_letters(found[0][1:])
 
 
 def _is_quantity(parts: list[Part], place: int) -> bool:

@@ -9,7 +9,7 @@ import sympy
 from veriformer.spec.cost import decoding, operations, parameters, traffic
 from veriformer.spec.cost.count import Count, Traffic
 
-from pages.markdown import code, notice, page, table
+from pages.markdown import formula, notice, page, table
 
 PATH = "cost.md"
 
@@ -65,13 +65,15 @@ _OPERATIONS: tuple[tuple[str, Count, Traffic], ...] = (
     ),
 )
 _DECODING = """\
-A layer costs a for each token and b for each pair of a query and a key: a pass over t tokens costs a·t + b·t², the step
-that adds token t to a cache a + b·t. T tokens, one after another, cost in each layer
+A layer costs {formula}`a` for each token and {formula}`b` for each pair of a query and a key. So a pass over
+{formula}`t` tokens costs {formula}`a·t + b·t²`, and the step that adds token {formula}`t` to a cache costs
+{formula}`a + b·t`. If {formula}`T` tokens come one after another, each layer costs
 
-- with a cache a·T + b·T(T + 1)/2,
-- without a cache a·T(T + 1)/2 + b·T(T + 1)(2T + 1)/6:
+- with a cache: {formula}`a·T + b·T(T + 1)/2`,
+- without a cache: {formula}`a·T(T + 1)/2 + b·T(T + 1)(2T + 1)/6`.
 
-(T + 1)/2 times as much for everything but the pairs, and (2T + 1)/3 times as much for the pairs."""
+Without a cache, everything but the pairs costs {formula}`(T + 1)/2` times as much, and the pairs cost
+{formula}`(2T + 1)/3` times as much."""
 
 _COMPARISON = """\
 For the models of Vaswani et al. 2017 the vocabulary is 37,000 (section 5.1: “about 37000 tokens”), with one table for
@@ -107,8 +109,8 @@ def _operation(row: tuple[str, Count, Traffic]) -> tuple[str, ...]:
 
 def _per_token_and_pair() -> list[tuple[str, ...]]:
     rows = (
-        ("a, one token", decoding.layer_per_token(E, H, D, F)),
-        ("b, one pair, all heads", decoding.layer_per_pair(H, D)),
+        ("{formula}`a`, one token", decoding.layer_per_token(E, H, D, F)),
+        ("{formula}`b`, one pair, all heads", decoding.layer_per_pair(H, D)),
     )
     return [(name, _shown(count.arithmetic), _shown(count.functions)) for name, count in rows]
 
@@ -126,7 +128,7 @@ def _caches() -> list[tuple[str, ...]]:
 
 
 def _parameters() -> list[tuple[str, str]]:
-    formulas: tuple[tuple[str, Any], ...] = (
+    counted: tuple[tuple[str, Any], ...] = (
         ("linear map E to F, with bias", parameters.linear(E, F)),
         ("multi-head attention", parameters.multi_head_attention(E, H, G, D)),
         ("feed-forward network", parameters.feed_forward(E, F)),
@@ -137,7 +139,7 @@ def _parameters() -> list[tuple[str, str]]:
         ("encoder-decoder model, one table", parameters.encoder_decoder(n, E, H, D, F, N)),
         ("language model, one table, a last norm", parameters.language_model(n, E, H, D, F, N)),
     )
-    return [(name, _shown(formula)) for name, formula in formulas]
+    return [(name, _shown(count)) for name, count in counted]
 
 
 def _published() -> str:
@@ -166,9 +168,9 @@ def _grouped(number: int) -> str:
     return f"{number:,}"
 
 
-def _shown(formula: Any) -> str:
-    """Return a formula as code: products with a dot, powers as exponents."""
-    expanded = sympy.expand(formula)
+def _shown(count: Any) -> str:
+    """Return a formula as mathematics: products with a dot, powers as exponents."""
+    expanded = sympy.expand(count)
     text = str(sympy.factor_terms(sympy.collect(expanded, (L, n))))
     text = re.sub(r"\*\*2", "²", text)
-    return code(text.replace("*", "·"))
+    return formula(text.replace("*", "·"))

@@ -12,6 +12,8 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+from veriformer.pictures.prose import formula_in_letters
+
 WORDS = "_static/search_words.js"
 _SPHINX = ("searchindex.js", "_static/searchtools.js", "_static/language_data.js")
 _MADE = frozenset({"search.html", "genindex.html"})
@@ -64,7 +66,7 @@ def _sections(page: Path, place: str) -> Iterator[list[str]]:
 def _spell(article: Any) -> None:
     """Put formulas in Unicode in the place of their elements; leave out what nobody looks for."""
     for formula in article.find_all("math"):
-        formula.replace_with(formula.get("alttext", ""))
+        formula.replace_with(formula_in_letters(formula.get("alttext", "")))
     for left_out in article.find_all(["script", "style", "svg", "wbr"]) + article.find_all(class_="headerlink"):
         left_out.decompose()
     article.smooth()

@@ -14,12 +14,12 @@ from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
 from veriformer.pictures.formulas import mathml
 from veriformer.pictures.html import STYLE, mathematics_style
-from veriformer.pictures.prose import Piece, pieces, pieces_of_formula
+from veriformer.pictures.prose import Piece, formula_in_letters, pieces, pieces_of_formula
 
 # What is shown as it stands, whatever it looks like.
 _AS_IT_STANDS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 # About the code of this project, where a letter is rarely a symbol.
-_WITHOUT_FORMULAS = ("readme", "contributing", "changelog", "benchmarks")
+_WITHOUT_FORMULAS = ("readme", "contributing", "benchmarks")
 _MATHML = re.compile(r'<math\b[^>]*?\balttext="([^"]*)".*?</math>', re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
     app.add_role("formula", _formula)
     app.add_transform(FormulasInProse)
-    app.connect("html-page-context", _title_in_plain_text)
+    app.connect("html-page-context", _titles_without_tags)
     app.connect("config-inited", _style)
     # Before the theme asks for the navigation.
     app.connect("html-page-context", partial(_navigation, {}), priority=100)
@@ -71,12 +71,22 @@ def _formula(
     return [_node(piece) for piece in pieces_of_formula(text)], []
 
 
-def _title_in_plain_text(
+class _Title(str):
+    """A title that is typeset, but for where a template takes the tags away: MathML without its tags is wrong."""
+
+    def __html__(self) -> str:
+        return _MATHML.sub(lambda formula: formula_in_letters(unescape(formula[1])), self)
+
+
+def _titles_without_tags(
     _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.Node | None
 ) -> None:
     """Let a browser's tab show the formulas of a title in Unicode, as it shows no MathML."""
     if "title" in context:
-        context["title"] = _MATHML.sub(lambda formula: unescape(formula[1]), context["title"])
+        context["title"] = _Title(context["title"]).__html__()
+    for beside in ("prev", "next"):
+        if context.get(beside):
+            context[beside] = {**context[beside], "title": _Title(context[beside]["title"])}
 
 
 def _inline(translator: Any, node: nodes.math) -> None:

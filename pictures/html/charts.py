@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 from veriformer.pictures.html.svg import circle, drawing, line, path, text
 from veriformer.pictures.model import Chart, Line
+from veriformer.pictures.prose import in_letters
 from veriformer.pictures.scales import Scale, chart_scales, drawable
 from veriformer.pictures.words import words
 
@@ -19,8 +20,9 @@ def chart(chart: Chart) -> Markup:
     """Return the drawing of a chart, and below it the names of its lines."""
     scales = chart_scales(chart)
     lines = [_curve(number, one, chart, scales) for number, one in enumerate(chart.lines)]
-    image = drawing(chart.title, words(chart), (_WIDTH, _HEIGHT), [*_axes(chart, scales), *lines])
-    title = Markup('<div class="vf-title">{}</div>').format(chart.title) if chart.title else Markup()
+    named = in_letters(chart.title)
+    image = drawing(named, in_letters(words(chart)), (_WIDTH, _HEIGHT), [*_axes(chart, scales), *lines])
+    title = Markup('<div class="vf-title">{}</div>').format(named) if named else Markup()
     keys = Markup().join(_key(number, one) for number, one in enumerate(chart.lines))
     legend = Markup('<div class="vf-legend">{}</div>').format(keys) if len(chart.lines) > 1 else Markup()
     return Markup('<div class="vf-part">{}{}{}</div>').format(title, image, legend)
@@ -34,8 +36,8 @@ def _axes(chart: Chart, scales: tuple[Scale, Scale]) -> list[Markup]:
     for tick in scales[1].ticks:
         y = _BOTTOM - tick.share * (_BOTTOM - _TOP)
         parts += [line("guide", _LEFT, y, _RIGHT, y), text(tick.label, _LEFT - 7, y + 4, "end")]
-    parts.append(text(chart.x_axis, (_LEFT + _RIGHT) / 2, _HEIGHT - 8, "middle"))
-    parts.append(text(chart.y_axis, 4, 14))
+    parts.append(text(in_letters(chart.x_axis), (_LEFT + _RIGHT) / 2, _HEIGHT - 8, "middle"))
+    parts.append(text(in_letters(chart.y_axis), 4, 14))
     return parts
 
 
@@ -57,4 +59,4 @@ def _curve(number: int, one: Line, chart: Chart, scales: tuple[Scale, Scale]) ->
 def _key(number: int, one: Line) -> Markup:
     sample = Markup('<svg class="vf-sample" aria-hidden="true" viewBox="0 0 32 10" width="32" height="10">{}</svg>')
     stroke = line(f"curve vf-curve-{number % _STYLES}", 0, 5, 32, 5)
-    return Markup('<span class="vf-key">{} {}</span>').format(sample.format(stroke), one.label)
+    return Markup('<span class="vf-key">{} {}</span>').format(sample.format(stroke), in_letters(one.label))

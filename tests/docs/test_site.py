@@ -77,8 +77,22 @@ def test_the_style_of_pictures_and_the_index_of_the_search_are_there(small: Path
     words = (small / "_static" / "search_words.js").read_text(encoding="utf-8")
     assert words.startswith("const SEARCHED = [[")
     # Formulas are found in Unicode, sections under their own address.
-    assert '["index.html","First","","See below and x_i."]' in words
+    assert '["index.html","First","","See below and xᵢ."]' in words
     assert '["index.html#second","First","Second","Other"]' in words
+
+
+def test_the_formulas_of_titles_are_set_and_in_unicode_where_there_are_no_tags(site: Any, tmp_path: Path) -> None:
+    formula = {**PAGES, "other.md": "# Dividing by √d_k\n\nIt keeps the variance.\n"}
+    assert not build(site, formula, tmp_path)
+    other, index = ((tmp_path / "html" / name).read_text(encoding="utf-8") for name in ("other.html", "index.html"))
+    assert "<title>Dividing by √dₖ" in other
+    assert re.search(r"<h1>Dividing by <math\b.*<msqrt>", other)
+    assert re.search(r'<link\b[^>]*title="Dividing by √dₖ"', index)
+    navigation = index.partition('class="sidebar-tree"')[2].partition("</div>")[0]
+    assert re.search(r'href="other.html">Dividing by <math\b', navigation)
+    assert '["other.html","Dividing by √dₖ","","It keeps the variance."]' in (
+        tmp_path / "html" / "_static" / "search_words.js"
+    ).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("link", ["[nowhere](none.md)", "[nowhere](#none)", "[nowhere](other.md#none)"])

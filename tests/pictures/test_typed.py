@@ -6,7 +6,7 @@ import re
 
 import pytest
 from veriformer.pictures.formulas import mathml, one_line
-from veriformer.pictures.prose import pieces, pieces_of_formula
+from veriformer.pictures.prose import formula_in_letters, in_letters, pieces, pieces_of_formula
 from veriformer.pictures.typed import latex_of
 from veriformer.spec.laws import LAWS
 from veriformer.spec.operations import OPERATIONS
@@ -69,3 +69,21 @@ def test_a_formula_can_end_a_line_between_its_pieces(formula: str) -> None:
     found = pieces_of_formula(formula)
     assert "".join(piece.text for piece in found) == formula
     assert all(len(piece.text) <= 120 for piece in found)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("divided by √d_k", "divided by √dₖ"),
+        ("Weights of variance 1/n_in keep the variance", "Weights of variance 1/nᵢₙ keep the variance"),
+        ("f(u, v) = (tanh(u) v, e^{uv}).", "f(u, v) = (tanh(u) v, eᵘᵛ)."),
+        # There is no lowered d, and no name of a program is a formula.
+        ("d_model numbers, scale_missing, max_norm", "d_model numbers, scale_missing, max_norm"),
+    ],
+)
+def test_a_sentence_that_cannot_be_set_has_lowered_and_raised_letters(sentence: str, shown: str) -> None:
+    assert in_letters(sentence) == shown
+
+
+def test_a_formula_that_cannot_be_set_has_lowered_and_raised_letters() -> None:
+    assert formula_in_letters("p_(ij) = e^(x_i)/Σ_j x_j^2") == "pᵢⱼ = e^(xᵢ)/Σⱼ xⱼ²"

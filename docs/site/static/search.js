@@ -6,8 +6,9 @@ const MOST_OF_A_PAGE = 3;
 const AROUND = 90;
 const LONGEST = 260;
 
-// A name is found by its words too: causal_mask, attention.causal.
-const parts = (text) => text.toLowerCase().match(/[\p{L}\p{N}√∞]+/gu) || [];
+// A name is found by its words too: causal_mask, attention.causal; dₖ as d_k, and x² as x^2.
+const typed = (text) => text.replace(/[\p{Lm}\p{No}]+/gu, (script) => ` ${script.normalize("NFKC")}`);
+const parts = (text) => typed(text).toLowerCase().match(/[\p{L}\p{N}√∞]+/gu) || [];
 const plain = (text) => parts(text).join(" ");
 
 function index() {

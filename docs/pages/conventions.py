@@ -10,11 +10,12 @@ from pages.markdown import code, notice, page, table
 from pages.references import CONVENTIONS_PAGE, law_link, operation_link
 
 _INTRODUCTION = """\
-A convention is a point where correct, popular implementations disagree. Laws hold under whichever value an
-implementation follows. It may declare the value; what it does not declare is found by probing, except for values
-marked *only if declared*: these are also what a wrong implementation does. The first value of each table is the
-standard one, which holds where nothing is declared and probing tells nothing. Where a value is found that is accepted
-but seldom meant, a notice of the report says so; who declares it hears nothing."""
+A convention is a point where correct, popular implementations disagree. It has several values, and the laws hold under
+each of them. An implementation may declare the value that it follows. If it does not, a run calls it on inputs that
+tell the values apart, and takes the value that fits. A value marked *only if declared* is never taken in this way,
+because a wrong implementation returns the same. The first value of each table is the standard one: a run takes it where
+nothing is declared and no input tells. Some values are accepted but seldom meant. Where a run finds one of these, the
+report has a notice, unless the implementation declares the value."""
 
 
 def conventions_page() -> dict[str, str]:

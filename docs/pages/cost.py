@@ -17,18 +17,20 @@ L, S, P, T, E, H, G, D, Dv, F, N, n = (
     sympy.Symbol(name, positive=True) for name in ("L", "S", "P", "T", "E", "H", "G", "D", "Dv", "F", "N", "n")
 )
 _INTRODUCTION = """\
-What every operation costs, as formulas in its sizes. `veriformer.spec.cost` has them as Python functions. `veriformer
-derive cost` proves them: it runs the operation's loops over scalars on symbolic sizes and sums what they count.
+This page says what every operation costs, as formulas in its sizes. `veriformer.spec.cost` has them as Python
+functions. `veriformer derive cost` proves them: it runs the loops of each operation on symbolic sizes, and sums what
+they count.
 
-L queries, S keys, P cached tokens, E model width, H query heads and G key/value heads of width D (values Dv), F hidden
-width, N vocabulary, n layers. Operations, inputs and outputs are for one sequence: multiply by the batch.
+Sizes have letters: {formula}`L` queries, {formula}`S` keys, {formula}`P` cached tokens, model width {formula}`E`,
+{formula}`H` query heads and {formula}`G` key/value heads of width {formula}`D` ({formula}`Dv` for values), hidden width
+{formula}`F`, vocabulary {formula}`N`, {formula}`n` layers. All counts are for one sequence: multiply them by the batch.
 
 - *Arithmetic*: each multiplication, addition, subtraction, division and maximum counts 1, so that a multiply-add is 2
   FLOPs. A sum of n terms starts from 0 and counts n additions.
 - *Functions*: each e^x, √x and erf x counts 1, in a column of its own. FLOPs are the sum of both columns.
 - Not counted: reading, copying, masking, and what is the same for all inputs, such as √D and the table of positions.
-- *Numbers moved*: inputs, parameters and outputs, each once; times 4 these are bytes in float32, times 2 in float16.
-  It is the least that any computation moves: attention that stores its logits moves H·L·S more, twice."""
+- *Numbers moved*: inputs, parameters and outputs, each once. A number has 4 bytes in float32 and 2 in float16. No
+  computation moves less. Attention that stores its logits moves H·L·S numbers more, twice."""
 
 _OPERATIONS: tuple[tuple[str, Count, Traffic], ...] = (
     ("linear map E to F, with bias", operations.linear(L, E, F), traffic.linear(L, E, F)),

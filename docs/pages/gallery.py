@@ -19,9 +19,9 @@ def gallery_page() -> dict[str, str]:
     """Return the gallery, by its path."""
     number = _NUMBERS.get(len(EXHIBITS), str(len(EXHIBITS)))
     introduction = (
-        f"{number} mistakes that people make in Transformers, each as a picture: the right result beside the wrong "
-        "one, computed by the formula with this one decision changed when this page is built, and drawn as a report "
-        f"draws them. {link('All of the catalogue', ALL)}. `veriformer check my_attention.py` looks for all of these."
+        f"{number} mistakes that people make in Transformers, each as a picture of the right result beside the wrong "
+        "one. The wrong result comes from the same formula with one decision changed. `veriformer check "
+        f"my_attention.py` looks for all of these mistakes, and for {link('all others of the catalogue', ALL)}."
     )
     return {
         PATH: page(notice("docs/pages/exhibits.py"), "# Gallery of mistakes", introduction, *map(_section, EXHIBITS))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,17 @@ def hostile_page() -> dict[str, str]:
     lines = [
         "# Hostile implementations",
         "",
-        f"{len(told)} programs that hang, crash, corrupt their process or cheat. Each gets the result below; none "
-        "stops or hangs a run, or changes anything in the suite's own process. They run in "
-        "[a process of their own](how_it_works.md#isolation), as every file does that `veriformer check` is given, "
-        "with a time limit of one second a call and a memory limit of 128 MiB. The programs are in "
+        f"These {len(told)} programs hang, crash, corrupt their process or cheat. The tables say what a run says of "
+        "each. No program stops a run, makes it hang, or changes anything in the suite's own process. Each runs in "
+        "[a process of its own](how_it_works.md#isolation), as every file that `veriformer check` is given does; here "
+        "a call may take one second, and the process 128 MiB of memory. The programs are in "
         "[tests/hostile/implementations](../tests/hostile/implementations); "
         "`python -m pytest tests/hostile` runs them.",
     ]
-    for kind, entries in groupby(told.items(), key=lambda item: item[1]["kind"]):
+    for kind in dict.fromkeys(entry["kind"] for entry in told.values()):
         lines += ["", f"## {kind}", "", "| program | what it does | result |", "| --- | --- | --- |"]
-        lines += [f"| `{name}` | {_sentence(name)} | {_result(entry)} |" for name, entry in entries]
+        alike = ((name, entry) for name, entry in told.items() if entry["kind"] == kind)
+        lines += [f"| `{name}` | {_sentence(name)} | {_result(entry)} |" for name, entry in alike]
     return {"hostile.md": "\n".join(lines) + "\n"}
 
 

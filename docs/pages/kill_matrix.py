@@ -15,13 +15,14 @@ DATA = "conformance_tests/mistakes/kill_matrix.json"
 _FEW = 8
 
 _INTRODUCTION = f"""\
-Every [planted mistake](mistakes_caught.md), run as an implementation, against every law that applies to its program.
-The whole matrix is {link("data", f"../{DATA}")}. `python benchmarks/kill_matrix.py` measures it anew, and with
-`--seeds 0-9 --fail-fast` whether each mistake is caught at other seeds and how soon."""
+Every [planted mistake](mistakes_caught.md) was run as an implementation, and every law that applies to its program was
+tried on it. A law *kills* a mistake if it fails on it. The whole matrix is in {link("a file", f"../{DATA}")}.
+`python benchmarks/kill_matrix.py` measures it anew. With `--seeds 0-9 --fail-fast` the program measures whether other
+seeds catch each mistake, and how soon."""
 _QUICK = "Where the quick tier had too few cases for a law that names the mistake, the standard one decided."
 _CATCHES = """\
-A mistake that makes calls raise ends every law alike with an error. That is a violation, and no merit of the law: here
-stands what a law judges to be wrong."""
+If a mistake makes calls raise an exception, every law ends with an error. That is a violation, but it says nothing of
+the law. So the tables count only the results that a law judges to be wrong."""
 _ONE_LAW = "If the law were wrong, or its cases missed the place, nothing else would tell."
 _NOTHING = "No planted mistake breaks these. Each says why it exists."
 _NONE = "There are none: every law catches at least one."

@@ -44,7 +44,7 @@ def _facts(mistake: Mistake) -> list[str]:
     facts = (
         ("As code", code(mistake.formula) if mistake.formula else ""),
         ("What hides it", prose(mistake.hidden_when)),
-        ("It shows with", prose("; ".join(mistake.regions))),
+        ("What a case needs to show it", prose("; ".join(mistake.regions))),
         ("Effect", prose(mistake.effect)),
         ("Operations", ", ".join(operation_link(name, "../") for name in shown_in(mistake))),
         ("Not planted in a program", mistake.reason),
@@ -70,7 +70,7 @@ def _planted(mistake: Mistake, case: object) -> list[str]:
 
 def _change(planted: PlantedMistake) -> str:
     lines = "\n".join(line.rstrip() for line in planted.changed_lines())
-    return f"What makes a correct program ({planted.framework}) wrong:\n\n```diff\n{lines}\n```"
+    return f"This change makes a correct program ({planted.framework}) wrong:\n\n```diff\n{lines}\n```"
 
 
 def _laws(mistake: Mistake) -> list[str]:
@@ -95,8 +95,8 @@ def _derivations(mistake: Mistake) -> list[str]:
 
 def _reports(mistake: Mistake) -> list[str]:
     if not mistake.citations:
-        return ["No public report of it is known; it is of the same sort as those that are reported."]
-    return ["## Met in", "\n".join(map(_report, mistake.citations))]
+        return ["No public report of this mistake is known. It resembles mistakes that are reported."]
+    return ["## Reported in", "\n".join(map(_report, mistake.citations))]
 
 
 def _report(citation: Citation) -> str:

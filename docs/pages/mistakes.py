@@ -15,10 +15,10 @@ FOLDER = "conformance_tests/mistakes"
 
 _FEW = 3
 _INTRODUCTION = """\
-Each line is a mistake that `tests/conformance_tests/test_planted_mistakes.py` makes in a correct file, and a law about
-that very thing: run on the changed file, the law fails, and its counterexample is small enough to be read. The page of
-a mistake draws that case, says what hides the mistake, and names the public reports of it. A mistake without an issue
-is of the same sort, and shows that a law bites which no reported mistake reaches."""
+Each line names a mistake and a law about exactly this mistake. `tests/conformance_tests/test_planted_mistakes.py`
+plants the mistake in a correct program: the law fails on that program, and its counterexample is small enough to be
+read. The page of a mistake draws that case, says what hides the mistake, and names the public reports of it. No public
+report is known of a mistake without an issue. It was planted because some law catches none of the reported mistakes."""
 _UNDONE = """\
 These are caught where the tables above say. Elsewhere they change nothing beyond rounding, which is proved; a program
 with each of them conforms, and `tests/conformance_tests/test_equivalent_mistakes.py` runs it."""
@@ -50,7 +50,7 @@ def others_shown_in(operation: Operation, folder: str = "") -> str:
     caught = {mistake.slug for mistake in caught_in(operation)}
     others = (one.slug for one in catalogue().values() if one.slug not in caught and operation.name in shown_in(one))
     links = ", ".join(mistake_link(slug, folder) for slug in others)
-    return f"Laws about something else fail on these as well: {links}." if links else ""
+    return f"Laws of this operation fail on these mistakes too, though none is about them: {links}." if links else ""
 
 
 def _section(operation: Operation) -> str:

@@ -20,16 +20,19 @@ _WIDTH = 76
 
 _REQUIREMENTS = {"positional": "by position", "keyword": "by name", "feature": "optional, by name"}
 _INTRODUCTION = """\
-The operations whose laws this version checks. Row vectors, y = x W; batch first, heads second. B batch, H query heads,
-G key/value heads, L query length, S key length, D width of a query or key head, Dv width of a value head, E model
-width. Positions count from 0. [The interface](interface.md) says how an implementation offers them."""
+These are the operations that have laws. [The interface](interface.md) says how an implementation offers them.
+
+Vectors are rows, y = x W. The batch is the first axis and the heads are the second. Sizes have letters: B is the batch,
+H the number of query heads, G the number of key/value heads, L the number of queries, S the number of keys, D the width
+of a query or key head, Dv the width of a value head, and E the width of the model. Positions count from 0."""
 _CAUGHT = """\
-Each was planted in a correct program, and a law of this operation fails on it. The page of a mistake draws the smallest
-case that shows it."""
+Each of these mistakes was planted in a correct program, and a law of this operation fails on that program. The page of
+a mistake draws the smallest case that shows it."""
 
 _TRIED = """\
-Where mistakes hide: equal lengths, one head, block sizes, shared masks. A test demands that a quick run visits each of
-these regions; [what is never drawn](../never_drawn.md) is measured as well."""
+Mistakes hide in certain regions, such as equal lengths, one head, the size of a block, or a mask that all heads share.
+The table says how many cases of a quick run lie in each region, and a test demands that none is left out. Another page
+says [what is never drawn](../never_drawn.md)."""
 
 
 def operations_page() -> dict[str, str]:

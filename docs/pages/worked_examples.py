@@ -15,10 +15,14 @@ PATH = "worked_examples.md"
 SEEDS = "seeds/README.md"
 
 _INTRODUCTION = """\
-Every numeric example of the [five seed documents](seeds/README.md): what the document prints, the exact value computed
-with SymPy, and the verdict on the first by the second. A verdict is computed, never entered by hand: *correct* is
-equal; *rounded* is the exact value rounded to the printed digits; *conditional* is right where the stated condition
-holds and wrong elsewhere; *wrong* is an erratum; *not given* completes what the document leaves open.
+This page has every numeric example of the [five seed documents](seeds/README.md). It shows what the document prints and
+the exact value, which SymPy computes. The verdict says whether the two agree, and is computed too:
+
+- *correct*: both are equal,
+- *rounded*: the document prints the exact value, rounded to the digits that it shows,
+- *conditional*: the printed value is right if the stated condition holds, and wrong otherwise,
+- *wrong*: the document has an erratum,
+- *not given*: the document leaves the value open.
 
 Implementations are held to the exact values of the examples that state an operation's inputs and result. The project
 adds examples of its own where the documents have none: of gradients, and of training."""

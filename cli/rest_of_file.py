@@ -44,8 +44,22 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     left = [name for name in tops if name not in taken and name not in known]
     # A function of parameters and inputs may be a layer or a model, of which its file makes the parameters.
     layers = [name for name in functions_beside(source) if name in reasons and name not in known] if whole else []
-    reports += _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left, *layers))), reasons)
+    others = _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left, *layers))), reasons)
+    reports += [one for one in others if not _follows(one, first, reasons)]
     return [replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons), *reports[1:]]
+
+
+def _follows(report: Report, first: Report, reasons: dict[str, str]) -> bool:
+    """Return whether a report adds nothing: nothing was recognised, and the functions that it uses are wrong already.
+
+    Then what it is about is named with the others that are not judged.
+    """
+    unread = isinstance(report, ModelReport) and not report.is_recognised and not report.departures
+    if not unread or first.verdict != "violates":
+        return False
+    place, _, name = report.implementation.rpartition(":")
+    reasons[name] = f"too little of it was recognised: veriformer check {place}:{name}"
+    return True
 
 
 def _of_classes(

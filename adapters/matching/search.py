@@ -143,9 +143,11 @@ def form_of(
             if its.is_answered_by(result):
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
-            if may_be_likest and not fewer:
+            if may_be_likest:
                 likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
                 likeness += is_partly_right
+                if fewer and likeness < 1.0:
+                    continue
                 if best is None or likeness > best.likeness + 1e-9:
                     best = Found(one, False, likeness)
                     its_probe = its

@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from veriformer.adapters.matching.names import words_of
@@ -25,6 +26,7 @@ _HIDES = re.compile(
 _SHOWS = re.compile(
     r"\b(keeps?|kept|attend(s|ed)?|visible|valid|real|allow(s|ed)?|sees?|seen|looks?|takes? part|participates?)\b", re.I
 )
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _DENIED = re.compile(r"\b(?:not|non|never|cannot|must not)\b[\s-]*(?:(?:to|be|been|a|an)\s+)*(?=\w)", re.I)
 _NOT = re.compile(r"\b(not|no|non|never|un|cannot|else|otherwise|or)\b|n't", re.I)
 _OF_KEY_HEADS = re.compile(
@@ -126,11 +128,51 @@ def says_hidden(function: Callable[..., Any], parameter: str) -> bool | None:
 
     It is what stands after True or 1 behind the parameter's name: "mask: True = hide", "pad: 1 for real tokens". Where
     that says nothing, it is the converse of what stands after False or 0. What the class of a method says counts where
-    the method says nothing.
+    the method says nothing, and then what a function of the same file says that is handed the mask.
     """
     names = "|".join(re.escape(one) for one in _parameters(function))
     found = (_hidden_by(text, names, parameter) for text in _documented(function) if names)
-    return next((one for one in found if one is not None), None)
+    own = next((one for one in found if one is not None), None)
+    return own if own is not None else _hidden_by_what_it_calls(function, parameter)
+
+
+def _hidden_by_what_it_calls(function: Callable[..., Any], parameter: str) -> bool | None:
+    """Return what the functions of the file say of a mask that is handed to them as it is; None where they differ."""
+    home = getattr(inspect.unwrap(function), "__globals__", {})
+    said: set[bool | None] = set()
+    for called, name in _handed_on(function, parameter):
+        helper = home.get(called)
+        if not inspect.isfunction(helper) or helper.__globals__ is not home or name(helper) is None:
+            continue
+        documented = inspect.getdoc(helper) or ""
+        by_name = _hidden_by(documented, "|".join(map(re.escape, _parameters(helper))), str(name(helper)))
+        said.add(_hidden_in([documented]) if by_name is None else by_name)
+    return said.pop() if len(said) == 1 else None
+
+
+def _handed_on(
+    function: Callable[..., Any], parameter: str
+) -> Iterator[tuple[str, Callable[[Callable[..., Any]], str | None]]]:
+    """Yield the names of what code calls with a parameter as it is, and how to tell as which argument."""
+    tree = tree_of(function)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call):
+            continue
+        for place, given in enumerate(node.args):
+            if isinstance(given, ast.Name) and given.id == parameter:
+                yield called_name(node.func), partial(_parameter_at, place=place)
+        for keyword in node.keywords:
+            if isinstance(keyword.value, ast.Name) and keyword.value.id == parameter and keyword.arg:
+                yield called_name(node.func), partial(_parameter_called, name=keyword.arg)
+
+
+def _parameter_at(helper: Callable[..., Any], place: int) -> str | None:
+    found = _parameters(helper)
+    return found[place] if place < len(found) else None
+
+
+def _parameter_called(helper: Callable[..., Any], name: str) -> str | None:
+    return name if name in _parameters(helper) else None
 
 
 def says_result_hides(function: Callable[..., Any]) -> bool | None:
@@ -179,11 +221,17 @@ def _hidden_by(documented: str, names: str, parameter: str) -> bool | None:
 
 
 def _hidden_in(said: Sequence[str]) -> bool | None:
-    # Nothing stands after the 1 of a shape, (B, 1, L, S).
+    # Nothing is said by the 1 of a shape, (B, 1, L, S) or (batch, 1 or heads, length, length).
+    said = [_IN_PARENTHESES.sub(_unless_a_shape, text) for text in said]
     of_true = {_hides(after) for text in said for after in _AFTER_TRUE.findall(text) if after.strip()}
     of_false = {_hides(after) for text in said for after in _AFTER_FALSE.findall(text) if after.strip()}
     found = of_true if of_true - {None} else {None if one is None else not one for one in of_false}
     return found.pop() if len(found) == 1 else None
+
+
+def _unless_a_shape(found: re.Match[str]) -> str:
+    text = found.group()
+    return "" if "," in text and not (_HIDES.search(text) or _SHOWS.search(text)) else text
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

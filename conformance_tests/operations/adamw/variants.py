@@ -90,6 +90,11 @@ EPS = Decision(
             "adamw_eps_scaled_by_bias_correction",
         ),
         mistake("adamw_eps_inside_root", lambda square, share, eps: np.sqrt(square / share + eps)),
+        neighbour(
+            "root_over_correction",
+            lambda square, share, eps: np.sqrt(square) / share + eps,
+            "the root of the second moment is divided by 1 − β₂ᵗ itself, instead of by its root",
+        ),
         neighbour("none", lambda square, share, eps: np.sqrt(square / share), "eps is not added"),
         neighbour(
             "at_least_eps",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.matching.texts import says_hidden, says_window_counts_own, says_window_ends_at_own
@@ -211,3 +213,34 @@ def test_a_number_of_groups_with_a_default_is_given(loaded: Loaded) -> None:
     tiled = loaded(SHARED.replace("np.repeat(one, num_kv_groups, axis=2)", "np.tile(one, (1, 1, num_kv_groups, 1))"))
     assert outcome(tiled, "grouped_query.*")[1] == BREAKS
     assert outcome(loaded(SHARED.replace("np.where(mask,", "np.where(~mask,")), "grouped_query.mask.*")[1] == BREAKS
+
+
+def _bias_of(mask: Any) -> Any:
+    """Hugging Face style attention_mask (batch, seq), 1 = real token and 0 = padding, to an additive bias."""
+    return mask
+
+
+def _attend(query: Any, key: Any, value: Any, attention_mask: Any = None) -> Any:
+    """query (B, H, L, D), attention_mask (B, S)."""
+    return query, key, value, _bias_of(attention_mask)
+
+
+def _attend_of_shapes(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    """Attend.
+
+    mask: boolean (batch, 1 or heads, q_length, kv_length). True: the query attends to the key,
+      False: the key is hidden.
+    """
+    return query, key, value, mask
+
+
+def _attend_by_another(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    return query, key, value, np.where(mask, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "parameter", "hides"),
+    ((_attend, "attention_mask", False), (_attend_of_shapes, "mask", False), (_attend_by_another, "mask", None)),
+)
+def test_the_text_that_speaks_of_a_mask(function: Any, parameter: str, hides: bool | None) -> None:
+    assert says_hidden(function, parameter) is hides

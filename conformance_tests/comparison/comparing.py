@@ -26,6 +26,7 @@ from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.law import Law
+from veriformer.conformance_tests.core.naming import Names, told_apart
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
@@ -86,7 +87,8 @@ def compare_implementations(
     loaded = [load(target) for target in (first, second)]
     both = [implementation.restricted_to(selection.dtypes) for implementation in loaded]
     options = RunOptions(selection, progress=progress, keeps_interrupted=keeps_interrupted)
-    return _Comparing(both[0], both[1], options).comparison()
+    names = told_apart((both[0].name, both[1].name), (first, second))
+    return _Comparing(both[0], both[1], options, names).comparison()
 
 
 @dataclass
@@ -96,6 +98,7 @@ class _Comparing:
     first: Implementation
     second: Implementation
     options: RunOptions
+    names: Names
 
     @property
     def selection(self) -> Selection:
@@ -117,8 +120,8 @@ class _Comparing:
         if interrupted:
             notices.append(f"interrupted after {len(compared)} of {counted(len(common), 'operation')}")
         return Comparison(
-            first=self.first.name,
-            second=self.second.name,
+            first=self.names[0],
+            second=self.names[1],
             frameworks=(self.first.framework.name, self.second.framework.name),
             seed=self.selection.seed,
             tier=self.selection.effort,
@@ -129,11 +132,12 @@ class _Comparing:
             notices=tuple(dict.fromkeys(notices)),
             seconds=time.monotonic() - started,
             interrupted=interrupted,
+            sources=(_source(self.first), _source(self.second)),
         )
 
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
         for done, name in enumerate(common):
-            self.options.show(Progress(f"{self.first.name} and {self.second.name}", name, done, len(common)))
+            self.options.show(Progress(" and ".join(self.names), name, done, len(common)))
             # What the implementations print is no part of the report.
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 yield self._sparing_others(OPERATIONS[name])
@@ -143,11 +147,10 @@ class _Comparing:
             return self._operation(operation)
         except Exception as error:
             reason = blamed_on_its_package(operation.name, error)
-            names = (self.first.name, self.second.name)
-            return OperationComparison(operation, names, reason=reason, unjudged=1, unjudged_because=reason)
+            return OperationComparison(operation, self.names, reason=reason, unjudged=1, unjudged_because=reason)
 
     def _operation(self, operation: Operation) -> OperationComparison:
-        nothing = OperationComparison(operation, (self.first.name, self.second.name))
+        nothing = OperationComparison(operation, self.names)
         reason = self._incomparable(operation.name)
         if reason:
             return replace(nothing, reason=reason)
@@ -319,6 +322,11 @@ class _WithEveryRareCase(Search):
 
     def _to_try(self) -> list[AnyCase]:
         return [*self._ordinary(), *every_rare_case(self.limits)]
+
+
+def _source(implementation: Implementation) -> str | None:
+    """Return what a command calls an implementation; None for an object of Python."""
+    return None if implementation.source is None else implementation.name
 
 
 def _notices(implementation: Implementation) -> tuple[str, ...]:

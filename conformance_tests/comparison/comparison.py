@@ -164,7 +164,7 @@ class Comparison(Judged):
     """Two implementations compared; `only_first` and `only_second` name the operations that the other lacks.
 
     `dtypes` are those that only one of them declares. `interrupted` says that an interrupt ended it, so that operations
-    may be missing.
+    may be missing. `sources` are what commands call them, None for an object of Python.
     """
 
     first: str
@@ -179,6 +179,12 @@ class Comparison(Judged):
     notices: tuple[str, ...] = field(default=())
     seconds: float = 0.0
     interrupted: bool = False
+    sources: tuple[str | None, str | None] = (None, None)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called."""
+        return self.first, self.second
 
     @property
     def compared(self) -> tuple[OperationComparison, ...]:

@@ -15,6 +15,7 @@ from veriformer.adapters.capture.models import name_of
 from veriformer.adapters.capture.random_state import kept
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.isolation.limits import ProcessLimits
+from veriformer.conformance_tests.core.naming import told_apart
 from veriformer.conformance_tests.ports.findings import PortComparison
 from veriformer.conformance_tests.ports.hidden import hidden_weights
 from veriformer.conformance_tests.ports.recording import Recordable, both_recorded, recordable
@@ -45,7 +46,8 @@ def compare_models(
         stack.enter_context(kept())
         models = stack.enter_context(recordable((first, second), isolation, _import_the_rest))
         traces = both_recorded(models[0], models[1], given)
-        found = _compared((name_of(first), name_of(second)), traces, models)
+        names = told_apart((name_of(first), name_of(second)), (first, second))
+        found = _compared(names, traces, models)
     return replace(found, seconds=time.monotonic() - started)
 
 

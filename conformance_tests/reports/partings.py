@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from rich.text import Text
 from veriformer.conformance_tests.comparison.comparison import CaseComparison, Cause, Comparison, OperationComparison
+from veriformer.conformance_tests.core.naming import Names, shortened
 from veriformer.conformance_tests.core.text import counted, joined, plain
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arrays import arguments_by_name, drawn
@@ -14,6 +17,7 @@ from veriformer.conformance_tests.reports.options import Options
 _MOST_ROWS = 3
 _MOST_ROWS_VERBOSE = 12
 _LONGEST_NAME = 24
+_LONGEST_COMMAND = 1000
 
 
 def cause_words(cause: Cause, comparison: Comparison) -> str:
@@ -22,7 +26,7 @@ def cause_words(cause: Cause, comparison: Comparison) -> str:
         return f"differ by {joined(cause.conventions) or 'something that no convention names'}"
     if cause.side == "neither":
         return "differ, and neither is right"
-    wrong = short_name(comparison.second if cause.side == "first" else comparison.first)
+    wrong = short_names(comparison)[1 if cause.side == "first" else 0]
     return f"{wrong} {'raises' if cause.raised else 'is wrong'}"
 
 
@@ -47,7 +51,7 @@ def parting(comparison: Comparison, operation: OperationComparison, found: CaseC
 
 def _results(comparison: Comparison, operation: OperationComparison, found: CaseComparison, options: Options) -> Lines:
     first, second = found.results
-    names = (short_name(comparison.first), short_name(comparison.second))
+    names = short_names(comparison)
     if first is None or second is None or found.wrong is None:
         lines: Lines = []
         for name, result, error in zip(names, found.results, found.errors, strict=True):
@@ -78,7 +82,7 @@ def _row(row: Row, names: tuple[str, str]) -> Lines:
 
 def verdict_of_laws(comparison: Comparison, operation: OperationComparison, cause: Cause) -> str:
     """Return what the laws do: they allow both, or side with one or with neither."""
-    names = (short_name(comparison.first), short_name(comparison.second))
+    names = short_names(comparison)
     if cause.side == "both":
         values = {pair.name: f"{pair.first} and {pair.second}" for pair in operation.conventions}
         conventions = joined(f"{name} ({values[name]})" for name in cause.conventions if name in values)
@@ -86,12 +90,27 @@ def verdict_of_laws(comparison: Comparison, operation: OperationComparison, caus
     if cause.side == "neither":
         return "side with neither: no result is the expected one under its implementation's own conventions"
     right, wrong = names if cause.side == "first" else names[::-1]
-    check = f"veriformer check {wrong} --operation {operation.operation.name}"
+    check = check_command(comparison, operation, 1 if cause.side == "first" else 0)
     does = "raises" if cause.raised else "does not return what is expected under its own conventions"
-    return f"side with {right}: {wrong} {does} (see: {check})"
+    return f"side with {right}: {wrong} {does}{f' (see: {check})' if check else ''}"
 
 
-def short_name(name: str) -> str:
-    """Return a name that fits next to a row: the end of a long path."""
-    shown = plain(name)
-    return shown if len(shown) <= _LONGEST_NAME else f"…{shown[1 - _LONGEST_NAME :]}"
+def check_command(comparison: Comparison, operation: OperationComparison, side: int) -> str:
+    """Return the command that checks an operation of one of the two; empty for an object of Python, which has none."""
+    source = comparison.sources[side]
+    if source is None:
+        return ""
+    return plain(shlex.join(["veriformer", "check", source, "--operation", operation.operation.name]), _LONGEST_COMMAND)
+
+
+def certain_mistakes(operation: OperationComparison, side: int) -> list[str]:
+    """Return the mistakes that one of the two is certain to make in an operation."""
+    check = operation.checks[side]
+    diagnoses = check.diagnoses if check is not None else ()
+    certain = [one.suspects for one in diagnoses if one.how == "reproduced" and len(one.suspects) == 1]
+    return [mistake for suspects in certain for mistake in suspects[0].mistakes]
+
+
+def short_names(comparison: Comparison) -> Names:
+    """Return names that fit next to a row: the ends of long paths, which still tell the two apart."""
+    return shortened((plain(comparison.first), plain(comparison.second)), _LONGEST_NAME)

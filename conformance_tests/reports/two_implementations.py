@@ -13,7 +13,7 @@ from veriformer.conformance_tests.mistakes import remedy
 from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.partings import cause_words, parting, short_name
+from veriformer.conformance_tests.reports.partings import cause_words, certain_mistakes, parting, short_names
 
 _CORRECT = "correct what does not obey the laws"
 
@@ -49,14 +49,13 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
         return f"not compared: {plain(operation.reason)}"
     if operation.agrees:
         away = joined(operation.conventions_not_met)
-        names = (comparison.first, comparison.second)
-        against = [short_name(name) for name, does in zip(names, operation.contradicts, strict=True) if does]
+        against = [name for name, does in zip(short_names(comparison), operation.contradicts, strict=True) if does]
         words = f"agree, but not in {away}" if away else "agree"
         return f"{words}; {' and '.join(against)} against its declared conventions" if against else words
     why = list(dict.fromkeys(cause_words(cause, comparison) for cause in operation.causes))
     refusing = [
-        f"{short_name(name)} refuses what the other takes"
-        for name, alone in zip((comparison.first, comparison.second), operation.refused_by_one, strict=True)
+        f"{name} refuses what the other takes"
+        for name, alone in zip(short_names(comparison), operation.refused_by_one, strict=True)
         if alone
     ]
     unjudged = [f"{counted(operation.unjudged, 'case')} could not be judged"] if operation.unjudged else []
@@ -65,7 +64,7 @@ def outcome_words(operation: OperationComparison, comparison: Comparison) -> str
 
 def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Table | None:
     """Return a table of the conventions in which they differ, or of all; None if there are none."""
-    table = _table("convention", short_name(comparison.first), short_name(comparison.second), "operations")
+    table = _table("convention", *short_names(comparison), "operations")
     rows: dict[tuple[str, str, str], list[str]] = {}
     for operation in comparison.operations:
         for pair in operation.conventions:
@@ -89,9 +88,9 @@ def details(comparison: Comparison, options: Options) -> Lines:
 
 def _refused(comparison: Comparison, options: Options) -> Lines:
     """Return what each refuses, with its exception; such cases are not compared."""
-    names = (comparison.first, comparison.second)
+    names = short_names(comparison)
     sentences = [
-        f"{short_name(name)}: {plain(refusal.words, 400)}"
+        f"{name}: {plain(refusal.words, 400)}"
         for operation in comparison.operations
         for name, refusals in zip(names, operation.refusals, strict=True)
         for refusal in refusals
@@ -103,9 +102,9 @@ def _refused(comparison: Comparison, options: Options) -> Lines:
 def _mistakes(comparison: Comparison, operation: OperationComparison, options: Options) -> Lines:
     """Return the diagnosis of each implementation that is wrong, as `veriformer check` has it."""
     lines: Lines = []
-    for name, check in zip((comparison.first, comparison.second), operation.checks, strict=True):
+    for name, check in zip(short_names(comparison), operation.checks, strict=True):
         if check is not None and (explained := diagnosis_lines(check, operation.operation.name, options)):
-            lines += [blank(), heading(f"  {TITLE} of {short_name(name)}"), *explained[1:]]
+            lines += [blank(), heading(f"  {TITLE} of {name}"), *explained[1:]]
     return lines
 
 
@@ -157,16 +156,17 @@ def notice_lines(comparison: Comparison, options: Options) -> Lines:
 def what_one_has(comparison: Comparison, *, everything: bool = True) -> list[str]:
     """Return the same in sentences."""
     sentences = _offered_by_one(comparison, everything=everything)
-    for name, operations in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
+    only = comparison.only_first, comparison.only_second
+    for name, operations in zip(short_names(comparison), only, strict=True):
         if operations:
-            sentences.append(f"Only {short_name(name)} has {first_few(operations, 99 if everything else 4)}.")
+            sentences.append(f"Only {name} has {first_few(operations, 99 if everything else 4)}.")
     return sentences
 
 
 def _offered_by_one(comparison: Comparison, *, everything: bool) -> list[str]:
     """Return what only one of the two takes or refuses in operations that both have."""
     sentences: list[str] = []
-    for side, name in enumerate((comparison.first, comparison.second)):
+    for side, name in enumerate(short_names(comparison)):
         places: dict[str, list[str]] = {}
         for operation in comparison.operations:
             for keyword in operation.keywords[side]:
@@ -176,9 +176,9 @@ def _offered_by_one(comparison: Comparison, *, everything: bool) -> list[str]:
                 places.setdefault(sentence, []).append(operation.operation.name)
         for sentence, operations in places.items():
             shown = first_few(operations, 99 if everything else 2)
-            sentences.append(f"Only {short_name(name)} {sentence} ({shown}).")
+            sentences.append(f"Only {name} {sentence} ({shown}).")
         if comparison.dtypes[side]:
-            sentences.append(f"Only {short_name(name)} declares {joined(comparison.dtypes[side])}.")
+            sentences.append(f"Only {name} declares {joined(comparison.dtypes[side])}.")
     return sentences
 
 
@@ -187,7 +187,8 @@ def _changes(comparison: Comparison, options: Options) -> Lines:
     places = changes_by_sentence(comparison)
     if not places:
         return []
-    title = f"What {short_name(comparison.second)} must change to match {short_name(comparison.first)}"
+    first, second = short_names(comparison)
+    title = f"What {second} must change to match {first}"
     lines = [blank(), heading(title)]
     most = 99 if options.verbose else 2
     for sentence, operations in places.items():
@@ -214,12 +215,11 @@ def changes_by_sentence(comparison: Comparison) -> dict[str, list[str]]:
 
 def _correction(operation: OperationComparison) -> str:
     """Return what to correct in the second: the mistake, if one is certain."""
-    check = operation.checks[1]
-    certain = [one for one in (check.diagnoses if check else ()) if one.how == "reproduced" and len(one.suspects) == 1]
-    names = joined(f"`{mistake}`" for one in certain for mistake in one.suspects[0].mistakes)
-    first = certain[0].suspects[0].mistakes if len(certain) == 1 else ()
-    wanted = remedy(first[0]) if len(first) == 1 else ""
-    return f"{_CORRECT}: {names}{f': {wanted}' if wanted else ''}" if names else _CORRECT
+    mistakes = certain_mistakes(operation, 1)
+    if not mistakes:
+        return _CORRECT
+    wanted = remedy(mistakes[0]) if len(mistakes) == 1 else ""
+    return f"{_CORRECT}: {joined(f'`{one}`' for one in mistakes)}{f': {wanted}' if wanted else ''}"
 
 
 def _table(*columns: str) -> Table:

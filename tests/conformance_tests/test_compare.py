@@ -61,7 +61,7 @@ def test_the_mistake_is_named_as_check_names_it() -> None:
     assert found["first"] == []
     assert [(entry["mistake"], entry["confidence"]) for entry in found["second"]] == [("scale_missing", 1.0)]
     shown = "\n".join(line.plain for line in details(comparison, Options()))
-    assert "Diagnosis of SimpleNamespace" in shown
+    assert "Diagnosis of the second\n" in shown
     wanted = "correct what does not obey the laws: `scale_missing`: divide the logits by the root of a head's width"
     assert wanted in " ".join(shown.split())
 

@@ -12,7 +12,7 @@ from veriformer.conformance_tests.reports.exports.outcome import Checked, Outcom
 from veriformer.conformance_tests.reports.layout import as_text
 from veriformer.conformance_tests.reports.locations import Place, definition
 from veriformer.conformance_tests.reports.options import Options
-from veriformer.conformance_tests.reports.partings import parting
+from veriformer.conformance_tests.reports.partings import certain_mistakes, parting
 from veriformer.conformance_tests.reports.port_places import changes, gathered, place_of, sentences
 from veriformer.conformance_tests.reports.ports import verdict_sentence
 from veriformer.conformance_tests.reports.two_implementations import outcome_words, summary
@@ -70,19 +70,11 @@ def _differing(comparison: Comparison, words: dict[str, str]) -> Iterator[Proble
         if one.agrees:
             continue
         name = one.operation.name
-        mistakes = _mistakes(one)
+        mistakes = certain_mistakes(one, 1)
         said = [f"{name}: {words[name]}", *one.changes.values(), *(f"it makes the mistake {each}" for each in mistakes)]
         rule = next((each for each in mistakes if each in catalogue()), "implementations_differ")
         place = definition(comparison.second, name)
         yield Problem(rule, "error", "; ".join(said), name, place, text=_text(comparison, one))
-
-
-def _mistakes(operation: OperationComparison) -> list[str]:
-    """Return the mistakes that the second is certain to make."""
-    check = operation.checks[1]
-    diagnoses = check.diagnoses if check is not None else ()
-    certain = [one.suspects for one in diagnoses if one.how == "reproduced" and len(one.suspects) == 1]
-    return [mistake for suspects in certain for mistake in suspects[0].mistakes]
 
 
 def ports_outcome(found: PortComparison) -> Outcome:

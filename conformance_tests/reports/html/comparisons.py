@@ -26,7 +26,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
 from veriformer.conformance_tests.reports.html.cards import Drawer
 from veriformer.conformance_tests.reports.html.cases import argument_blocks
 from veriformer.conformance_tests.reports.html.faults import faults_of
-from veriformer.conformance_tests.reports.partings import cause_words, short_name, verdict_of_laws
+from veriformer.conformance_tests.reports.partings import cause_words, short_names, verdict_of_laws
 from veriformer.conformance_tests.reports.two_implementations import (
     changes_by_sentence,
     outcome_words,
@@ -47,7 +47,7 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         Section("outcomes", "The operations", (_outcomes(comparison),)),
         Section("conventions", "Conventions", tuple(_conventions(comparison))),
         Section("one-has", "What only one has", tuple(_one_has(comparison))),
-        Section("changes", f"What {short_name(comparison.second)} must change", tuple(_changes(comparison))),
+        Section("changes", f"What {short_names(comparison)[1]} must change", tuple(_changes(comparison))),
     ]
     return [section for section in sections if section.blocks]
 
@@ -58,9 +58,9 @@ def _cards(comparison: Comparison) -> Iterator[Block]:
         for number, found in enumerate(operation.differences, 1):
             if found.cause is not None:
                 yield _card(comparison, operation, found, number)
-        for name, check in zip((comparison.first, comparison.second), operation.checks, strict=True):
+        for name, check in zip(short_names(comparison), operation.checks, strict=True):
             if check is not None:
-                yield from drawer.cards(faults_of(check), short_name(name))
+                yield from drawer.cards(faults_of(check), name)
 
 
 def _card(comparison: Comparison, operation: OperationComparison, found: CaseComparison, number: int) -> Card:
@@ -90,7 +90,7 @@ def _card_blocks(comparison: Comparison, operation: OperationComparison, found: 
 
 
 def _results(comparison: Comparison, operation: OperationComparison, found: CaseComparison) -> Iterator[Block]:
-    names = (short_name(comparison.first), short_name(comparison.second))
+    names = short_names(comparison)
     first, second = found.results
     if first is None or second is None or found.wrong is None:
         results = zip(names, found.results, found.errors, strict=True)
@@ -118,16 +118,16 @@ def _conventions(comparison: Comparison) -> Iterator[Block]:
                 places.setdefault(key, []).append(operation.operation.name)
     rows = tuple((*key, first_few(names, _MOST_OPERATIONS)) for key, names in places.items())
     if rows:
-        yield Table("", ("convention", short_name(comparison.first), short_name(comparison.second), "operations"), rows)
+        yield Table("", ("convention", *short_names(comparison), "operations"), rows)
     else:
         yield Prose("They follow the same conventions.")
 
 
 def _one_has(comparison: Comparison) -> Iterator[Block]:
     refused = [
-        f"{short_name(name)} refuses, so that it was not compared: {plain(refusal.words, _LONGEST)}"
+        f"{name} refuses, so that it was not compared: {plain(refusal.words, _LONGEST)}"
         for operation in comparison.operations
-        for name, refusals in zip((comparison.first, comparison.second), operation.refusals, strict=True)
+        for name, refusals in zip(short_names(comparison), operation.refusals, strict=True)
         for refusal in refusals
     ]
     if items := (*what_one_has(comparison), *refused):
@@ -140,5 +140,5 @@ def _changes(comparison: Comparison) -> Iterator[Block]:
         items = tuple(
             f"{plain(said, _LONGEST)} ({first_few(names, _MOST_OPERATIONS)})" for said, names in places.items()
         )
-        first, second = short_name(comparison.first), short_name(comparison.second)
+        first, second = short_names(comparison)
         yield Bullets(items, f"To do as {first} does, {second} must change:")

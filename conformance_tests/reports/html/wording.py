@@ -12,7 +12,7 @@ from veriformer.conformance_tests.mistakes import in_words
 from veriformer.conformance_tests.reports.html.blocks import Text, told
 from veriformer.conformance_tests.reports.html.faults import Fault, faults_of
 from veriformer.conformance_tests.reports.model import verdict_sentence
-from veriformer.conformance_tests.reports.partings import short_name
+from veriformer.conformance_tests.reports.partings import short_names
 from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
@@ -124,7 +124,7 @@ def in_number(number: int) -> str:
 
 def comparison_sentence(comparison: Comparison) -> str:
     """Return the verdict on two implementations."""
-    first, second = short_name(comparison.first), short_name(comparison.second)
+    first, second = short_names(comparison)
     number = len(comparison.compared)
     parting = [one for one in comparison.compared if not one.agrees]
     if not number:

@@ -12,6 +12,7 @@ from random import Random
 
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
+from veriformer.adapters.matching.forms import Adopted
 from veriformer.conformance_tests.comparison.case_comparison import Pair
 from veriformer.conformance_tests.comparison.comparison import (
     Apart,
@@ -26,7 +27,7 @@ from veriformer.conformance_tests.conventions.standing import told_by_calls
 from veriformer.conformance_tests.core.inputs import Inputs
 from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.law import Law
-from veriformer.conformance_tests.core.naming import Names, told_apart
+from veriformer.conformance_tests.core.naming import Names, defined_at, told_apart
 from veriformer.conformance_tests.core.packages import blamed_on_its_package
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
 from veriformer.conformance_tests.core.subject import CallRefused, Refused
@@ -116,7 +117,7 @@ class _Comparing:
         of_first, of_second = ([name for name in wanted if each.declares(name)] for each in self.both)
         common = [name for name in of_first if name in of_second]
         compared, interrupted = until_interrupted(self._operations(common), keeps=self.options.keeps_interrupted)
-        notices = [notice for each in self.both for notice in _notices(each)]
+        notices = self._notices()
         if interrupted:
             notices.append(f"interrupted after {len(compared)} of {counted(len(common), 'operation')}")
         return Comparison(
@@ -135,6 +136,18 @@ class _Comparing:
             sources=(_source(self.first), _source(self.second)),
         )
 
+    def _notices(self) -> list[str]:
+        """Return what is said of both, then what is said of one alone, with its name."""
+        own = [_notices(each) for each in self.both]
+        common = [notice for notice in own[0] if notice in own[1]]
+        alone = [
+            notice if notice.startswith(f"{name}:") else f"{name}: {notice}"
+            for name, its in zip(self.names, own, strict=True)
+            for notice in its
+            if notice not in common
+        ]
+        return [*common, *alone]
+
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
         for done, name in enumerate(common):
             self.options.show(Progress(" and ".join(self.names), name, done, len(common)))
@@ -150,7 +163,12 @@ class _Comparing:
             return OperationComparison(operation, self.names, reason=reason, unjudged=1, unjudged_because=reason)
 
     def _operation(self, operation: Operation) -> OperationComparison:
-        nothing = OperationComparison(operation, self.names)
+        nothing = OperationComparison(
+            operation,
+            self.names,
+            functions=(_function(self.first, operation.name), _function(self.second, operation.name)),
+            places=(_place(self.first, operation.name), _place(self.second, operation.name)),
+        )
         reason = self._incomparable(operation.name)
         if reason:
             return replace(nothing, reason=reason)
@@ -327,6 +345,20 @@ class _WithEveryRareCase(Search):
 def _source(implementation: Implementation) -> str | None:
     """Return what a command calls an implementation; None for an object of Python."""
     return None if implementation.source is None else implementation.name
+
+
+def _function(implementation: Implementation, operation: str) -> str:
+    """Return what the function of an operation is called, or that of the forward pass from which it is derived."""
+    forward = implementation.derived.get(operation, operation)
+    return next((name for name, taken in implementation.taken_as.items() if taken == forward), forward)
+
+
+def _place(implementation: Implementation, operation: str) -> str:
+    """Return where the function of an operation of an object stands; empty for what a command can name."""
+    if implementation.source is not None:
+        return ""
+    function = implementation.operations[implementation.derived.get(operation, operation)]
+    return defined_at(function.function if isinstance(function, Adopted) else function)
 
 
 def _notices(implementation: Implementation) -> tuple[str, ...]:

@@ -104,7 +104,8 @@ class OperationComparison:
     has for each of the two that is wrong what the laws of the operation say of it alone, with its diagnosis. `keywords`
     and `limitations` are those that only the first has, and only the second: cases are drawn without them. `refusals`
     are what each was found to refuse, or says itself that it does; such cases are not compared. `refused_by_one` has
-    the sentences about what the other takes, where no limitation says so.
+    the sentences about what the other takes, where no limitation says so. `functions` are what the operation is called
+    in each, that of the forward pass where it is derived, and `places` where these stand, for objects of Python.
     """
 
     operation: Operation
@@ -123,6 +124,8 @@ class OperationComparison:
     unjudged: int = 0
     unjudged_because: str = ""
     checks: tuple[Report | None, Report | None] = (None, None)
+    functions: tuple[str, str] = ("", "")
+    places: tuple[str, str] = ("", "")
 
     @property
     def agrees(self) -> bool:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from veriformer.adapters.implementation import Implementation
+
 Names = tuple[str, str]
 
 
@@ -24,7 +26,9 @@ def told_apart(names: Names, targets: tuple[object, object]) -> Names:
         both = name(first), name(second)
         if all(both) and both[0] != both[1]:
             return both
-    return "the first", "the second"
+    # What a command names twice keeps its name.
+    name = f" {names[0]}" if isinstance(targets[0], str | Implementation) else ""
+    return f"the first{name}", f"the second{name}"
 
 
 def shortened(names: Names, longest: int) -> Names:
@@ -34,6 +38,12 @@ def shortened(names: Names, longest: int) -> Names:
         return first, second
     begins = _common_beginning(names)
     return _both_ends(names[0], begins, longest), _both_ends(names[1], begins, longest)
+
+
+def defined_at(target: object) -> str:
+    """Return where a function or the class of an object stands, such as "my_attention.py:6"; empty if in no file."""
+    place = _place(_definition(target))
+    return "" if place is None or not place[1] else f"{place[0]}:{place[1]}"
 
 
 def _end_of(name: str, longest: int) -> str:

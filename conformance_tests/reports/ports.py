@@ -67,6 +67,7 @@ def port_lines(found: PortComparison, options: Options = DEFAULTS) -> Lines:
         _situations(found, options),
         _remarks(found, options),
         _changes(found, options),
+        _what_matters_most(found, options),
     ]
     for section in sections:
         lines += [blank(), *section] if section else []
@@ -276,6 +277,37 @@ def _changes(found: PortComparison, options: Options) -> Lines:
         lines.append(heading(title))
         lines += [line for change in wanted for line in _item(plain(change, 500), options.width)]
     return lines
+
+
+def _what_matters_most(found: PortComparison, options: Options) -> Lines:
+    """Return the first difference again, in a few lines: a terminal ends with them."""
+    groups = gathered(found.differences)
+    if not groups:
+        return []
+    one = groups[0][0]
+    side = "A" if one.departs == "A" else "B"
+    lines = paragraph(f"What matters most: {_side_and_place(found, groups[0], side)}", options.width, style="bold red")
+    for label, text in _first_facts(found, one, side):
+        lines += entry(label, text, options.width) if text else []
+    return lines
+
+
+def _side_and_place(found: PortComparison, group: Sequence[Difference], side: str) -> str:
+    name = plain(found.first if side == "A" else found.second)
+    return f"{place_of(group)} of {name}{f', only {plain(group[0].situation)}' if group[0].situation else ''}"
+
+
+def _first_facts(found: PortComparison, one: Difference, side: str) -> list[tuple[str, str]]:
+    """Return the cause of a difference, where it is, the smallest input that shows it, and the command to read on."""
+    known = one.cause.name in catalogue()
+    sentence = plain(one.cause.sentence, 400)
+    file, line = (one.file_a, one.line_a) if side == "A" else (one.file_b, one.line_b)
+    return [
+        ("cause", sentence if one.cause.name == NO_NAME else f"{one.cause.name}: {sentence}"),
+        ("where", f"{plain(shown_file(file), 1000)}:{line}" if file else ""),
+        ("smallest case", plain(found.smallest)),
+        ("next", f"veriformer explain {one.cause.name}" if known else ""),
+    ]
 
 
 def to_change(found: PortComparison) -> list[tuple[str, list[str]]]:

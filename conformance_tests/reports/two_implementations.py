@@ -11,6 +11,7 @@ from veriformer.conformance_tests.comparison.comparison import Comparison, Conve
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
 from veriformer.conformance_tests.mistakes import remedy
 from veriformer.conformance_tests.reports.diagnoses import TITLE, diagnosis_lines
+from veriformer.conformance_tests.reports.first_difference import first_difference_lines, follows_from
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, heading, paragraph
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.partings import cause_words, certain_mistakes, parting, short_names
@@ -30,9 +31,15 @@ def comparison_page(comparison: Comparison, options: Options) -> Sequence[Table 
         *details(comparison, options),
         *only_one_has(comparison, options),
         *notice_lines(comparison, options),
+        *_what_matters_most(comparison, options),
         blank(),
         *paragraph(summary(comparison), options.width),
     ]
+
+
+def _what_matters_most(comparison: Comparison, options: Options) -> Lines:
+    lines = first_difference_lines(comparison, options)
+    return [blank(), *lines] if lines else []
 
 
 def outcomes(comparison: Comparison) -> Table:
@@ -78,12 +85,23 @@ def conventions_side_by_side(comparison: Comparison, *, everything: bool) -> Tab
 
 def details(comparison: Comparison, options: Options) -> Lines:
     """Return a section for each operation in which they differ, and what else the port must change."""
+    briefly: Lines = []
     lines: Lines = []
     for operation in comparison.operations:
+        forward = "" if options.verbose else follows_from(comparison, operation)
+        if forward:
+            text = f"✗ {operation.operation.name}: derived from {forward}, cause below"
+            briefly += paragraph(text, options.width, 2, "red")
+            continue
         for compared in operation.differences:
             lines += [blank(), *parting(comparison, operation, compared, options)]
         lines += _mistakes(comparison, operation, options)
-    return [*lines, *_refused(comparison, options), *_changes(comparison, options)]
+    return [
+        *([blank(), *briefly] if briefly else []),
+        *lines,
+        *_refused(comparison, options),
+        *_changes(comparison, options),
+    ]
 
 
 def _refused(comparison: Comparison, options: Options) -> Lines:
@@ -183,19 +201,33 @@ def _offered_by_one(comparison: Comparison, *, everything: bool) -> list[str]:
 
 
 def _changes(comparison: Comparison, options: Options) -> Lines:
-    """Return what the second must change to match the first, once for each convention."""
-    places = changes_by_sentence(comparison)
-    if not places:
-        return []
+    """Return what the first must correct, and what the second must change to match the first, each thing once."""
     first, second = short_names(comparison)
-    title = f"What {second} must change to match {first}"
-    lines = [blank(), heading(title)]
-    most = 99 if options.verbose else 2
-    for sentence, operations in places.items():
-        bullet = paragraph(f"{plain(sentence, 400)} ({first_few(operations, most)})", options.width - 4, 4)
-        bullet[0] = Text(f"  - {bullet[0].plain.lstrip()}")
-        lines += bullet
+    wanted = {
+        f"What {first} must change": corrections_of_first(comparison),
+        f"What {second} must change to match {first}": changes_by_sentence(comparison),
+    }
+    lines: Lines = []
+    for title, places in wanted.items():
+        items = [line for one in places.items() for line in _item(*one, options)]
+        lines += [blank(), heading(title), *items] if items else []
     return lines
+
+
+def _item(sentence: str, operations: Sequence[str], options: Options) -> Lines:
+    most = 99 if options.verbose else 2
+    item = paragraph(f"{plain(sentence, 400)} ({first_few(operations, most)})", options.width - 4, 4)
+    item[0] = Text(f"  - {item[0].plain.lstrip()}")
+    return item
+
+
+def corrections_of_first(comparison: Comparison) -> dict[str, list[str]]:
+    """Return what the first must correct where the laws side with the second, with the operations where it must."""
+    places: dict[str, list[str]] = {}
+    for operation in comparison.operations:
+        if any(cause.side in ("second", "neither") for cause in operation.causes):
+            places.setdefault(_correction(operation, 0), []).append(operation.operation.name)
+    return places
 
 
 def changes_by_sentence(comparison: Comparison) -> dict[str, list[str]]:
@@ -205,17 +237,17 @@ def changes_by_sentence(comparison: Comparison) -> dict[str, list[str]]:
         for sentence in operation.changes.values():
             places.setdefault(sentence, []).append(operation.operation.name)
     for operation in comparison.operations:
-        if any(cause.side == "first" for cause in operation.causes):
-            places.setdefault(_correction(operation), []).append(operation.operation.name)
+        if any(cause.side in ("first", "neither") for cause in operation.causes):
+            places.setdefault(_correction(operation, 1), []).append(operation.operation.name)
         for sentence in operation.refused_by_one[1]:
             what = sentence.removeprefix(f"{operation.operation.name} refuses ")
             places.setdefault(f"take {what} too", []).append(operation.operation.name)
     return places
 
 
-def _correction(operation: OperationComparison) -> str:
-    """Return what to correct in the second: the mistake, if one is certain."""
-    mistakes = certain_mistakes(operation, 1)
+def _correction(operation: OperationComparison, side: int) -> str:
+    """Return what to correct in one of the two: the mistake, if one is certain."""
+    mistakes = certain_mistakes(operation, side)
     if not mistakes:
         return _CORRECT
     wanted = remedy(mistakes[0]) if len(mistakes) == 1 else ""

@@ -61,9 +61,13 @@ def test_functions_of_one_file_are_told_apart_by_their_lines(tmp_path: Path, mon
     assert told_apart(BOTH, (functions[0], functions[1])) == ("port.py:1:attention", "port.py:3:attention")
 
 
-@pytest.mark.parametrize("targets", [({}, {}), (SimpleNamespace(), SimpleNamespace()), ("torch", "torch"), (1.5, 2.5)])
+@pytest.mark.parametrize("targets", [({}, {}), (SimpleNamespace(), SimpleNamespace()), (1.5, 2.5)])
 def test_what_nothing_tells_apart_is_the_first_and_the_second(targets: tuple[object, object]) -> None:
     assert told_apart(("it", "it"), targets) == ("the first", "the second")
+
+
+def test_what_is_named_twice_keeps_its_name() -> None:
+    assert told_apart(("torch", "torch"), ("torch", "torch")) == ("the first torch", "the second torch")
 
 
 @pytest.mark.parametrize(

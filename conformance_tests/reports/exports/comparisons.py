@@ -56,7 +56,7 @@ def _operations(comparison: Comparison, words: dict[str, str]) -> Iterator[Check
         status: Status = "passed" if one.agrees else "failed"
         if one.reason:
             status = "error" if one.unjudged else "skipped"
-        place = definition(comparison.second, name) if status == "failed" else None
+        place = definition(comparison.sources[1], one.functions[1]) if status == "failed" else None
         said = "" if status == "passed" else words[name]
         yield Checked("compare", name, status, said, _text(comparison, one), place=place)
 
@@ -73,7 +73,7 @@ def _differing(comparison: Comparison, words: dict[str, str]) -> Iterator[Proble
         mistakes = certain_mistakes(one, 1)
         said = [f"{name}: {words[name]}", *one.changes.values(), *(f"it makes the mistake {each}" for each in mistakes)]
         rule = next((each for each in mistakes if each in catalogue()), "implementations_differ")
-        place = definition(comparison.second, name)
+        place = definition(comparison.sources[1], one.functions[1])
         yield Problem(rule, "error", "; ".join(said), name, place, text=_text(comparison, one))
 
 

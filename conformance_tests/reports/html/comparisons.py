@@ -29,6 +29,7 @@ from veriformer.conformance_tests.reports.html.faults import faults_of
 from veriformer.conformance_tests.reports.partings import cause_words, short_names, verdict_of_laws
 from veriformer.conformance_tests.reports.two_implementations import (
     changes_by_sentence,
+    corrections_of_first,
     outcome_words,
     what_one_has,
     why_nothing,
@@ -47,7 +48,7 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         Section("outcomes", "The operations", (_outcomes(comparison),)),
         Section("conventions", "Conventions", tuple(_conventions(comparison))),
         Section("one-has", "What only one has", tuple(_one_has(comparison))),
-        Section("changes", f"What {short_names(comparison)[1]} must change", tuple(_changes(comparison))),
+        Section("changes", "What must change", tuple(_changes(comparison))),
     ]
     return [section for section in sections if section.blocks]
 
@@ -135,10 +136,14 @@ def _one_has(comparison: Comparison) -> Iterator[Block]:
 
 
 def _changes(comparison: Comparison) -> Iterator[Block]:
-    places = changes_by_sentence(comparison)
-    if places:
+    first, second = short_names(comparison)
+    wanted = {
+        f"{first} must change:": corrections_of_first(comparison),
+        f"To do as {first} does, {second} must change:": changes_by_sentence(comparison),
+    }
+    for title, places in wanted.items():
         items = tuple(
             f"{plain(said, _LONGEST)} ({first_few(names, _MOST_OPERATIONS)})" for said, names in places.items()
         )
-        first, second = short_names(comparison)
-        yield Bullets(items, f"To do as {first} does, {second} must change:")
+        if items:
+            yield Bullets(items, title)

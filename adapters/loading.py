@@ -17,6 +17,7 @@ from veriformer.adapters.built_in import BUILT_IN, BuiltIn
 from veriformer.adapters.derived import derived_from, with_derived
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.matching.adopting import adopt
 from veriformer.adapters.matching.forms import one_by_one_in, rearranged_in
@@ -46,6 +47,8 @@ def _loaded(target: str | object, asked: Asked) -> Implementation:
         return _implementation(target, _name_of(target), None, None, asked=asked)
     if target in BUILT_IN:
         return _built_in(BUILT_IN[target])
+    SO_FAR.begin(target)
+    SO_FAR.doing("importing it")
     place, _, object_path = target.partition(":")
     if is_path(place):
         module, siblings = load_file(place)

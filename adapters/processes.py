@@ -41,7 +41,7 @@ class Ending:
         return f"ended its process by {self.signal}{', perhaps for want of memory' * (self.signal == 'SIGKILL')}"
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """The suite does not wait any longer; what the implementation began is undone, as by Ctrl-C."""
 
 

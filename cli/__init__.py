@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 import sys
 
 # Imported by type checkers alone: `typing` takes long enough for an interrupt to fall into it.
@@ -11,6 +14,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -23,5 +28,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
         run(arguments)
     except KeyboardInterrupt:
-        sys.stderr.write("Interrupted\n")
-        sys.exit(130)
+        sys.stderr.write("Interrupted before anything was done\n")
+    except SystemExit as end:
+        if end.code != _INTERRUPTED:
+            raise
+    if arguments is None:
+        _leave()
+    sys.exit(_INTERRUPTED)
+
+
+def _leave() -> None:
+    """End the process with the status of an interrupt, after what is to be done at its end.
+
+    Where the interrupt fell into an `exec`, Python would end itself by the signal, in place of the status.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(_INTERRUPTED)

@@ -18,7 +18,6 @@ from veriformer.cli.documentation import docs_command
 from veriformer.cli.explanations import explain_command
 from veriformer.cli.failures import (
     COULD_NOT_RUN,
-    INTERRUPTED,
     NOBODY_READS,
     OutputLost,
     UserError,
@@ -26,10 +25,14 @@ from veriformer.cli.failures import (
     show_user_error,
 )
 from veriformer.cli.identify import identify_command
+from veriformer.cli.interrupted import end_interrupted
 from veriformer.cli.learn import learn_command
 from veriformer.cli.listings import list_command
 from veriformer.cli.output import printing
 from veriformer.cli.reports import report_group
+
+# What a command that was interrupted early has not done.
+_NOTHING_WAS = {"check": "judged", "identify": "judged", "compare": "compared", "capture": "recorded"}
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -112,8 +115,7 @@ def _run(arguments: list[str], *, with_traceback: bool) -> int:
         show_user_error(error, with_traceback=with_traceback)
         return COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted", err=True)
-        return INTERRUPTED
+        return end_interrupted(without=_NOTHING_WAS.get(next(iter(arguments), ""), ""))
     except BrokenPipeError:
         _close_pipe()
         return NOBODY_READS

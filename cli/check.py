@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from veriformer.cli.exports import Exports, export_options
 from veriformer.cli.failures import COULD_NOT_RUN, INTERRUPTED, UserError, show_user_error
 from veriformer.cli.helpers import pool_for, record_for
+from veriformer.cli.interrupted import end_interrupted
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
@@ -182,7 +183,7 @@ def check_command(**options: Any) -> int:
             _print(outcome, arguments)
         arguments.exports.show_on_github(exported)
     if outcome.interrupted:
-        click.echo("Interrupted", err=True)
+        return end_interrupted()
     return outcome.exit_status
 
 
@@ -225,7 +226,9 @@ def _checked(arguments: Arguments, expected: ExpectedFailures | None) -> CheckOu
 
         def report_of(source: str) -> Report:
             limits = isolation.limits_of_model(source)
-            model = partial(check_model, source, seed=arguments.seed, isolation=limits, demands=demands)
+            model = partial(
+                check_model, source, seed=arguments.seed, isolation=limits, demands=demands, keeps_interrupted=True
+            )
             return checked(source, model, partial(_run, isolation, source, options), about_laws)
 
         for source in arguments.implementations:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from veriformer.cli.exports import export_options
-from veriformer.cli.failures import INTERRUPTED, UserError
+from veriformer.cli.failures import UserError
+from veriformer.cli.interrupted import end_interrupted
 from veriformer.cli.isolation import Isolation, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, SEED, file_option, flag, refuse_files, tier_option, writing
 from veriformer.cli.output import printing, standard_output
@@ -88,8 +89,7 @@ def compare_command(**options: Any) -> int:
             _print(comparison, verbose=options["verbose"], color=options["color"])
         exports.show_on_github(exported)
     if comparison.interrupted:
-        click.echo("Interrupted", err=True)
-        return INTERRUPTED
+        return end_interrupted()
     return comparison.exit_status
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from veriformer.cli.failures import UserError
+from veriformer.cli.interrupted import end_interrupted
 from veriformer.cli.isolation import IsolationOptions, is_isolated
 from veriformer.cli.options import writing
 from veriformer.cli.output import printing, standard_output
@@ -49,7 +50,7 @@ def compare_named_models(options: dict[str, Any]) -> int | None:
         with exports.without_commands():
             _print(found, options)
         exports.show_on_github(exported)
-    return found.exit_status
+    return end_interrupted() if found.interrupted else found.exit_status
 
 
 def _compared(both: tuple[str, str], options: dict[str, Any]) -> PortComparison:
@@ -58,7 +59,7 @@ def _compared(both: tuple[str, str], options: dict[str, Any]) -> PortComparison:
 
     inputs = None if options["inputs"] is None else read_inputs(options["inputs"])
     limits = [_limits(source, options["isolation"]) for source in both]
-    return compare_models(*both, inputs, isolation=(limits[0], limits[1]))
+    return compare_models(*both, inputs, isolation=(limits[0], limits[1]), keeps_interrupted=True)
 
 
 def _limits(source: str, isolation: IsolationOptions) -> ProcessLimits | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 from veriformer.cli.exports import Exports, export_options
-from veriformer.cli.failures import COULD_NOT_RUN, INTERRUPTED, UserError, show_broken_packages, show_user_error
+from veriformer.cli.failures import COULD_NOT_RUN, UserError, show_broken_packages, show_user_error
+from veriformer.cli.interrupted import end_interrupted
 from veriformer.cli.isolation import Isolation, IsolationOptions, isolation_options
 from veriformer.cli.options import COLOR, OPERATION, file_option, flag, refuse_files, writing
 from veriformer.cli.output import printing, standard_output
@@ -71,8 +72,7 @@ def identify_command(
     for _, error in failures:
         show_user_error(UserError(str(error), error.__cause__ or error), with_traceback=traceback)
     if any(one.interrupted for one in found):
-        click.echo("Interrupted", err=True)
-        return INTERRUPTED
+        return end_interrupted()
     statuses = [identification.exit_status for identification in found]
     return max([*statuses, COULD_NOT_RUN] if failures else statuses)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
@@ -13,6 +13,8 @@ from veriformer.conformance_tests.run.model_report import ModelReport
 from veriformer.conformance_tests.run.report import Report
 
 _MOST_ALONE = 6
+_INTERRUPTED = "it was not reached before the interrupt"
+_NO_OPERATION = "no operation fits it"
 _HOW = "--as FUNCTION=OPERATION names one"
 # The status of a report on a model of which too little was recognised.
 _NOT_JUDGED = 2
@@ -37,7 +39,7 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     first = reports[0]
     if isinstance(first, ModelReport) or first.interrupted:
         return reports
-    reasons = {name: why or "no operation fits it" for name, why in first.not_judged.items()}
+    reasons = {name: why or _NO_OPERATION for name, why in first.not_judged.items()}
     known = reasons if is_never_recorded(source) else {}
     # Of a class with both passes each is an operation.
     taken = [name for name in tops if {name, f"{name}.forward", f"{name}.backward"}.intersection(first.taken_as)]
@@ -45,8 +47,9 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     # A function of parameters and inputs may be a layer or a model, of which its file makes the parameters.
     layers = [name for name in functions_beside(source) if name in reasons and name not in known] if whole else []
     others = _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left, *layers))), reasons)
-    reports += [one for one in others if not _follows(one, first, reasons)]
-    return [replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons), *reports[1:]]
+    told = [one for one in others if not _follows(one, first, reasons)]
+    first = replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons)
+    return _with_interrupt([first, *told], reasons)
 
 
 def _follows(report: Report, first: Report, reasons: dict[str, str]) -> bool:
@@ -67,22 +70,32 @@ def _of_classes(
 ) -> list[Report]:
     """Return the reports on the classes of a file without operations; LoadError with all reasons if there are none."""
     reasons: dict[str, str] = {}
-    reports = _alone(source, report_of, tops, reasons) or _alone(source, report_of, parts[::-1], reasons)
+    reports = _alone(source, report_of, tops, reasons)
+    if not reports and not _is_interrupted(reasons):
+        reports = _alone(source, report_of, parts[::-1], reasons)
+    if not reports and _is_interrupted(reasons):
+        raise KeyboardInterrupt
     if not reports:
         raise NoOperations("\n  ".join([str(error), *reasons.values()]))
     # A function beside them is no model, and what it would need as one is no reason.
     unlike: dict[str, str] = {}
-    reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], unlike)
+    if not _is_interrupted(reasons) and not any(one.interrupted for one in reports):
+        reports += _alone(source, report_of, [name for name in functions_beside(source) if name not in tops], unlike)
     judged = [one.implementation.rpartition(":")[2] for one in reports]
     left = [name for name in left_beside(source, judged) if name not in reasons]
-    reasons |= dict.fromkeys((*unlike, *left), "no operation fits it")
-    return [replace(reports[0], notices=(*reports[0].notices, *left_out(reasons, _HOW))), *reports[1:]]
+    reasons |= {name: _INTERRUPTED if why == _INTERRUPTED else _NO_OPERATION for name, why in unlike.items()}
+    reasons |= dict.fromkeys(left, _NO_OPERATION)
+    first = replace(reports[0], notices=(*reports[0].notices, *left_out(reasons, _HOW)))
+    return _with_interrupt([first, *reports[1:]], reasons)
 
 
 def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict[str, str]) -> list[Report]:
-    """Return the reports on functions and classes by their names; those without one are added to `reasons`."""
+    """Return the reports on functions and classes by their names; those without one are added to `reasons`.
+
+    An interrupt leaves the others, which is their reason.
+    """
     found = []
-    for name in names[:_MOST_ALONE]:
+    for number, name in enumerate(names[:_MOST_ALONE]):
         try:
             report = report_of(f"{source}:{name}")
             if report.exit_status == _NOT_JUDGED:
@@ -91,12 +104,25 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
                 found.append(report)
                 reasons.pop(name, None)
                 if report.interrupted:
-                    break
+                    reasons |= dict.fromkeys(names[number + 1 :], _INTERRUPTED)
+                    return found
         except LoadError as error:
             reasons.setdefault(name, _brief(error))
+        except KeyboardInterrupt:
+            reasons |= dict.fromkeys(names[number:], _INTERRUPTED)
+            return found
     for name in names[_MOST_ALONE:]:
         reasons[name] = f"veriformer check {source}:{name}"
     return found
+
+
+def _is_interrupted(reasons: Mapping[str, str]) -> bool:
+    return _INTERRUPTED in reasons.values()
+
+
+def _with_interrupt(reports: list[Report], reasons: Mapping[str, str]) -> list[Report]:
+    """Return reports of which the first says that it was interrupted, where something was not reached."""
+    return [replace(reports[0], interrupted=True), *reports[1:]] if _is_interrupted(reasons) else reports
 
 
 def _brief(error: LoadError) -> str:

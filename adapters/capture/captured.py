@@ -20,6 +20,7 @@ from veriformer.adapters.capture.offered import offered_candidates
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.capture.weights import Array
 from veriformer.adapters.errors import CaptureError, LoadError, describe
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.import_errors import location
 from veriformer.adapters.isolation.memory import is_short
 from veriformer.adapters.matching.texts import reads
@@ -83,6 +84,7 @@ def recorded_pass(
     its own file are left aside then. With `one_sample` inputs are guessed with a single sample; CaptureError where they
     are handed over.
     """
+    SO_FAR.doing("recording a forward pass of it")
     if lacks_forward(found.found):
         kind = type(found.found).__name__
         raise CaptureError(f"{kind} has no forward method; write it: `def forward(self, x):` with what {kind} computes")
@@ -101,6 +103,7 @@ def recorded_pass(
                 (_recorded(found, runner, given), None) if given else _on_candidates(found, runner, runner.guesses())
             )
     trace = recorded.trace
+    SO_FAR.found(f"a forward pass of it was recorded: {len(trace.steps):,} steps in {trace.dtype}")
     if not trace.outputs:
         raise CaptureError(f"{found.name} returned no array; return the result of the model from its forward pass")
     inputs_note = _inputs_note(guessed, runner) if guessed else ()

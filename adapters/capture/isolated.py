@@ -88,6 +88,10 @@ class IsolatedModel:
         """Return the beginning of what was printed since the last time."""
         return messages.visible(self.process.printed())
 
+    def kill(self) -> None:
+        """Kill the process, which another thread may be waiting for."""
+        self.process.kill()
+
     def close(self) -> None:
         """End the process."""
         self.process.close()

@@ -34,6 +34,7 @@ from veriformer.adapters.capture.random_state import seeded
 from veriformer.adapters.capture.torch_objects import is_torch_object, module_of
 from veriformer.adapters.errors import CaptureError, LoadError, NotAModel, describe
 from veriformer.adapters.files import load_file
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.import_errors import location
 from veriformer.adapters.loading import is_path
 from veriformer.adapters.modules import load_module, object_in
@@ -87,7 +88,9 @@ def load_model(source: str | object) -> Model:
     if isinstance(source, Model):
         return source
     with compilation_cache.kept():
-        return _loaded(source)
+        model = _loaded(source)
+    SO_FAR.found(f"it is a model of {model.framework}")
+    return model
 
 
 def name_of(target: object) -> str:
@@ -113,6 +116,8 @@ def _loaded(source: str | object) -> Model:
             f"(veriformer compare {source} model.py:build), or hand over the model itself"
         )
     place, _, path = source.partition(":")
+    SO_FAR.begin(source)
+    SO_FAR.doing("importing and building it")
     if source in BUILT_IN:
         raise NotAModel(f"{source} is a built-in implementation of operations, not a model")
     if not is_path(place):

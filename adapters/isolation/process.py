@@ -9,10 +9,12 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
-from typing import Literal
+from typing import IO, Literal
 
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.isolation.frames import Frame, FrameReader, MalformedFrame
 from veriformer.adapters.processes import Ending, lasting_parent
 
@@ -56,13 +58,15 @@ class WorkerProcess:
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._output, output = os.pipe()
-        arguments = f"{requests}, {replies}, {lasting_parent()}"
+        # What is found is read when the worker is interrupted, too, and the file ends with both processes.
+        self._notes = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as the process
+        arguments = f"{requests}, {replies}, {self._notes.fileno()}, {lasting_parent()}"
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START.format(path=sys.path, program=program, arguments=arguments)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            pass_fds=(requests, replies),
+            pass_fds=(requests, replies, self._notes.fileno()),
             env={**_QUIET, **os.environ},
             # A session is a process group, which can be killed as a whole, and no terminal sends it signals.
             start_new_session=True,
@@ -72,6 +76,7 @@ class WorkerProcess:
         _widen(self._requests)
         os.set_blocking(self._requests, False)
         os.set_blocking(self._output, False)
+        self._notes_read = 0
         self._unsent = memoryview(b"")
         self._printed = b""
         self._recent = b""
@@ -79,8 +84,9 @@ class WorkerProcess:
         for end in (self._replies, self._output):
             self._selector.register(end, selectors.EVENT_READ)
         ours = (self._requests, self._replies, self._output)
+        SO_FAR.listen_to(self)
         # No worker outlives the suite: this also runs when the interpreter ends.
-        self.close = weakref.finalize(self, _end, self._process, self._selector, ours)
+        self.close = weakref.finalize(self, _end, self._process, self._selector, ours, self._notes)
 
     def printed(self) -> str:
         """Return the beginning of the output on stdout and stderr since the last time this was called."""
@@ -91,6 +97,10 @@ class WorkerProcess:
         """Forget the output so far."""
         self._read_late_output()
         self._printed = b""
+
+    def kill(self) -> None:
+        """Kill the process with its group, so that another thread that waits for its reply does not wait any longer."""
+        _kill(self._process)
 
     def interrupt(self) -> None:
         """Ask the process and those that it has started to end, and wait a little until they have cleaned up."""
@@ -110,6 +120,12 @@ class WorkerProcess:
 
     def receive(self, seconds: float) -> Frame:
         """Return the reply to the request; WorkerLost when none comes in time, or something else comes."""
+        try:
+            return self._received(seconds)
+        finally:
+            self.read_notes()
+
+    def _received(self, seconds: float) -> Frame:
         deadline, reader = time.monotonic() + seconds, FrameReader()
         if self._unsent:
             self._selector.register(self._requests, selectors.EVENT_WRITE)
@@ -122,6 +138,14 @@ class WorkerProcess:
                 self._read_late_output()
                 return frame
         raise WorkerLost("hang", last_words=self._where_it_hangs())
+
+    def read_notes(self) -> None:
+        """Take over what the worker has found since the last time."""
+        if self._notes.closed:
+            return
+        written = os.pread(self._notes.fileno(), _WIDE, self._notes_read)
+        self._notes_read += len(written)
+        SO_FAR.take_over(written)
 
     def _step(self, reader: FrameReader, seconds: float) -> Frame | None:
         ready = {key.fd for key, _ in self._selector.select(seconds)}
@@ -207,6 +231,12 @@ class WorkerProcess:
         return _OUR_FRAMES.sub("", text[start:])
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    # The group may outlive the worker.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _widen(pipe: int) -> None:
     """Let a pipe hold more where the system can: a request with large arrays then takes fewer turns."""
     with contextlib.suppress(ImportError, AttributeError, OSError):
@@ -215,13 +245,14 @@ def _widen(pipe: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
 
 
-def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...]) -> None:
-    """Kill a worker with its process group, and close the pipes."""
-    # The group may outlive the worker.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _end(
+    process: subprocess.Popen[bytes], selector: selectors.BaseSelector, ends: tuple[int, ...], notes: IO[bytes]
+) -> None:
+    """Kill a worker with its process group, and close the pipes and the file."""
+    _kill(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_SECONDS_FOR_LAST_WORDS)
     selector.close()
+    notes.close()
     for end in ends:
         os.close(end)

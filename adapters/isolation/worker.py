@@ -16,6 +16,7 @@ import numpy as np
 from veriformer.adapters.asked import NOTHING_ASKED, asked_again
 from veriformer.adapters.calling import Call, PreparedCall, prepare
 from veriformer.adapters.errors import OperationRaised, StateCorrupted
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation import messages
 from veriformer.adapters.isolation.description import described
@@ -119,20 +120,25 @@ def _prepared(implementation: Implementation, arguments: dict[str, Any]) -> Call
     return prepare_sequence(implementation, [Step(*step) for step in steps], **given)
 
 
-def main(requests: int, replies: int, parent: int | None) -> None:
+def main(requests: int, replies: int, notes: int, parent: int | None) -> None:
     """Answer requests to load an implementation and to call it."""
-    serve(requests, replies, parent, Server().answer)
+    serve(requests, replies, notes, parent, Server().answer)
 
 
-def serve(requests: int, replies: int, parent: int | None, answer: Callable[[dict[str, Any]], Frame]) -> None:
+def serve(
+    requests: int, replies: int, notes: int, parent: int | None, answer: Callable[[dict[str, Any]], Frame]
+) -> None:
     """Answer requests until the suite closes its end, and then exit at once.
+
+    What is found meanwhile is written to `notes`.
 
     On Linux this process also ends when the suite is killed, whatever signals it ignores.
     """
     end_with(parent)
-    for end in (requests, replies):
+    for end in (requests, replies, notes):
         # Programs that the implementation starts must not inherit them.
         os.set_inheritable(end, False)
+    SO_FAR.write_to(notes)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     own = os.getpid()

@@ -14,6 +14,7 @@ from veriformer.adapters import declarations, signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.matching import applied, backward_pairs, cached, documented, step_classes, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
@@ -100,6 +101,9 @@ def _offered(found: object, name: str, home: ModuleType | None, asked: Asked) ->
     classes, reasons = _classes_of(found, home)
     reasons |= others
     functions = {} if _is_ours(found) else _to_match(found, classes, declared, asked, name)
+    for one in own:
+        if one not in functions:
+            SO_FAR.found(f"{one} is to be judged")
     if not isinstance(declared, str | None) or not functions:
         return Offer(own, asked.framework or _framework_of_all(found, own, declared), others=reasons)
     operations = (

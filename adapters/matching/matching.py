@@ -13,6 +13,7 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.matching import (
     alibi,
     backward,
@@ -119,6 +120,15 @@ class _Candidate:
     function: Callable[..., Any]
 
 
+def _match(one: _Candidate) -> Match:
+    return Match(one.name, one.operation, one.found.form.description, one.found.exact)
+
+
+def _meant(one: _Candidate) -> str:
+    """Return what is said of a function before it is judged."""
+    return _match(one).sentence.replace(" is judged", " is to be judged", 1)
+
+
 def functions_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
     """Return the public functions that a module has written itself, by name; functions of fewer arguments are some."""
     return {
@@ -151,11 +161,14 @@ def matched(
         own = sublayer_of(function)
         # A class takes arrays of its framework alone.
         of_class = (own.arrays.name, own.roles.operation) if own is not None else (declared, None)
+        SO_FAR.doing(f"finding out what {name} is")
         try:
             best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
         except BudgetSpent as spent:
             others[name] = str(spent)
             continue
+        SO_FAR.found(_meant(best) if best is not None else f"{name} is not to be judged: {reason}")
+        SO_FAR.doing(f"finding out what else {name} returns")
         if best is None:
             others[name] = reason
             if asked.get(name) is None and _done_besides(function):
@@ -199,7 +212,7 @@ def _of_one_framework(candidates: Mapping[str, _Candidate], alone: Sequence[str]
     return Matched(
         operations={one.operation: Adopted(one.function, one.found.form) for one in ours},
         framework=chosen,
-        matches=tuple(Match(one.name, one.operation, one.found.form.description, one.found.exact) for one in ours),
+        matches=tuple(map(_match, ours)),
         alone=(*alone, *(one.name for one in candidates.values() if one.framework != chosen)),
         limitations=tuple(dict.fromkeys(limit for one in ours for limit in one.found.form.limitations)),
         fixed_values={key: value for one in ours for key, value in one.found.form.fixed_values.items()},

@@ -120,6 +120,6 @@ class ModelServer(Server):
         return made
 
 
-def main(requests: int, replies: int, parent: int | None) -> None:
+def main(requests: int, replies: int, notes: int, parent: int | None) -> None:
     """Answer requests to build a model, to record it, to wrap it, and to call it."""
-    serve(requests, replies, parent, ModelServer().answer)
+    serve(requests, replies, notes, parent, ModelServer().answer)

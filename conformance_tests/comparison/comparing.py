@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.adapters.matching.forms import Adopted
@@ -89,7 +90,11 @@ def compare_implementations(
     both = [implementation.restricted_to(selection.dtypes) for implementation in loaded]
     options = RunOptions(selection, progress=progress, keeps_interrupted=keeps_interrupted)
     names = told_apart((both[0].name, both[1].name), (first, second))
-    return _Comparing(both[0], both[1], options, names).comparison()
+    found = _Comparing(both[0], both[1], options, names).comparison()
+    # Without an operation, what the functions were taken for is all that an interrupt leaves.
+    for implementation in both if found.operations or not found.interrupted else ():
+        SO_FAR.forget(implementation.name)
+    return found
 
 
 @dataclass

@@ -10,6 +10,7 @@ from random import Random
 from typing import Literal
 
 from veriformer.adapters.files import place_of
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
 from veriformer.conformance_tests.conventions.asking import WIDEST_FIRST, Answer, Asking, fitting_all
@@ -133,6 +134,8 @@ def identify(
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         asked = (_identified(implementation, operation) for operation in chosen)
         found, interrupted = until_interrupted(asked, keeps=keeps_interrupted)
+    if found or not interrupted:
+        SO_FAR.forget(implementation.name)
     kept = tuple(item for items in found for item in items if wanted is None or item.convention in wanted)
     names = tuple(operation.name for operation, _ in zip(chosen, found, strict=False))
     return Identification(implementation.name, implementation.framework.name, kept, names, interrupted)

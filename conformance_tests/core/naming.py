@@ -22,8 +22,8 @@ def told_apart(names: Names, targets: tuple[object, object]) -> Names:
     if names[0] != names[1]:
         return names
     first, second = map(_definition, targets)
-    for name in _WAYS:
-        both = name(first), name(second)
+    for way in _WAYS:
+        both = way(first), way(second)
         if all(both) and both[0] != both[1]:
             return both
     # What a command names twice keeps its name.

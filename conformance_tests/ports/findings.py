@@ -119,7 +119,8 @@ class PortComparison(Judged):
     """The outcome of comparing two whole models on the same inputs, each with its own weights.
 
     `apart` is the largest difference of their results as a part of the largest entry; infinite where these have other
-    shapes. `inside` are differences that no result shows.
+    shapes. `inside` are differences that no result shows. `interrupted` says that an interrupt ended it, so that what
+    is repeated on other inputs may be missing.
     """
 
     first: str
@@ -137,6 +138,7 @@ class PortComparison(Judged):
     seconds: float = 0.0
     situations: tuple[Situation, ...] = ()
     smallest: str = ""
+    interrupted: bool = False
 
     @property
     def exit_status(self) -> int:

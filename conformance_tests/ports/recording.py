@@ -112,7 +112,7 @@ def recordable(
     models = [_found(target, own, contexts) for target, own in zip(targets, limits, strict=True)]
     elsewhere = [model.model for model in models if isinstance(model, _Elsewhere)]
     try:
-        with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool:
+        with ThreadPoolExecutor(max(len(elsewhere), 1)) as pool, _killed_if_interrupted(elsewhere):
             building = [pool.submit(model.build) for model in elsewhere]
             meanwhile()
             for one in building:
@@ -122,6 +122,17 @@ def recordable(
     finally:
         for model in elsewhere:
             model.close()
+
+
+@contextmanager
+def _killed_if_interrupted(models: Sequence[IsolatedModel]) -> Iterator[None]:
+    """Kill the processes of models at an interrupt, so that the threads that wait for them end."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        for model in models:
+            model.kill()
+        raise
 
 
 def _found(target: object, limits: ProcessLimits | None, contexts: ExitStack) -> _Here | _Kept | _Elsewhere:

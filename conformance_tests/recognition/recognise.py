@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 from veriformer.adapters.capture.trace import Trace
+from veriformer.adapters.found_so_far import SO_FAR
+from veriformer.conformance_tests.core.text import counted
 from veriformer.conformance_tests.recognition.binding import bound_parts
 from veriformer.conformance_tests.recognition.causality import is_causal
 from veriformer.conformance_tests.recognition.coverage import modules_of, understood_steps
 from veriformer.conformance_tests.recognition.departures import Found, found_in, seen_again
 from veriformer.conformance_tests.recognition.final_logits import agreements_of_final_logits
-from veriformer.conformance_tests.recognition.findings import Recognition
+from veriformer.conformance_tests.recognition.findings import Part, Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.padding_tokens import padding_token
 from veriformer.conformance_tests.recognition.parts import parts_of
@@ -36,13 +41,19 @@ def recognised_twice(trace: Trace, again: Trace, *, layers_alike: bool = False) 
 
 
 def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None = None) -> Recognition:
+    SO_FAR.doing("finding out what its parts are")
     found = found_in(model)
+    for one in found.departures:
+        SO_FAR.found(f"it may depart in {one.path or 'the model itself'}: {one.sentence}")
+    SO_FAR.doing("finding out what its parts are")
     if other is not None:
         found = seen_again(found, other)
     if layers_alike:
         found = found.with_layers_alike()
     departures = found.departures
     parts = tuple(sorted(parts_of(model, departures), key=lambda part: part.place))
+    SO_FAR.found(f"{counted(len(parts), 'part')} recognised{': ' if parts else ''}{_kinds(parts)}")
+    SO_FAR.doing("looking at its other steps")
     computing, understood = understood_steps(model, departures)
     return Recognition(
         parts,
@@ -67,3 +78,9 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         remarks_on(model),
         (*by_module(model.unused(), model.trace.parameters), *model.unused_conditions(), *model.unused_inputs()),
     )
+
+
+def _kinds(parts: Iterable[Part]) -> str:
+    """Return what the parts are, and how many of each: "2 self attention, 2 feed forward"."""
+    roles = Counter(part.role.replace("_", " ") for part in parts)
+    return ", ".join(f"{number} {role}" for role, number in roles.items())

@@ -55,7 +55,11 @@ def model_lines(report: ModelReport, options: Options = DEFAULTS) -> Lines:
 
 
 def verdict_sentence(report: ModelReport) -> str:
-    """Return what was found in one sentence."""
+    """Return what was found in one sentence, and that it is not all where an interrupt ended the run."""
+    return _sentence(report) + ("; interrupted before every law was tried" if report.interrupted else "")
+
+
+def _sentence(report: ModelReport) -> str:
     name = plain(report.implementation)
     groups = gathered(report.departures)
     departs = " and ".join(filter(None, [_departs(groups) if groups else "", first_broken(report)]))

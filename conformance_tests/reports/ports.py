@@ -75,7 +75,11 @@ def port_lines(found: PortComparison, options: Options = DEFAULTS) -> Lines:
 
 
 def verdict_sentence(found: PortComparison) -> str:
-    """Return what was found in one sentence."""
+    """Return what was found in one sentence, and that it is not all where an interrupt ended the comparison."""
+    return _sentence(found) + ("; interrupted before other inputs were tried" if found.interrupted else "")
+
+
+def _sentence(found: PortComparison) -> str:
     first, second = plain(found.first), plain(found.second)
     if found.differences:
         groups = gathered(found.differences)

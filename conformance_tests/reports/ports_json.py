@@ -34,6 +34,7 @@ def ports_as_json(found: PortComparison) -> dict[str, Any]:
         "smallest_input": found.smallest,
         "changes": list(found.changes),
         "notices": list(found.notices),
+        **({"interrupted": True} if found.interrupted else {}),
     }
     return {name: strict(value) for name, value in written.items()}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from veriformer.adapters.asked import asked_of
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.files import place_of
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.conformance_tests.core.selection import Effort, Selection, several
@@ -154,6 +155,7 @@ def run_check(target: object, options: RunOptions) -> Report:
         run = Run(implementation.restricted_to(options.selection.dtypes), options, pace)
         with _resumed_and_shared(run, target):
             report = run.report()
+        SO_FAR.forget(implementation.name)
         # Looking for a mistake takes calls too.
         wanted = options.diagnosis and not report.interrupted and not pace.is_spent()
         return run.diagnosed(report) if wanted else report

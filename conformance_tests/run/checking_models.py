@@ -13,6 +13,7 @@ from veriformer.adapters.capture.models import load_model, name_of
 from veriformer.adapters.capture.probable import is_probably_a_model
 from veriformer.adapters.capture.trace import Trace
 from veriformer.adapters.errors import CaptureError, LoadError, NoOperations, NotAModel
+from veriformer.adapters.found_so_far import SO_FAR
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.matching.classes import is_never_recorded
@@ -29,6 +30,9 @@ from veriformer.conformance_tests.run.report import Report
 if TYPE_CHECKING:
     from veriformer.conformance_tests.run.judged import Judged
 
+# The laws that were tried, and whether an interrupt ended that.
+Tried = tuple[tuple["Judged", ...], bool]
+_INTERRUPTED = "Interrupted while its laws were tried; the others were not, which says nothing of them"
 _ONE_BY_ONE = "It was read on one sample, since it goes through its samples one by one"
 # A loop over two samples or more takes so many times the steps of one.
 _FEWER = 1.5
@@ -44,39 +48,46 @@ def check_model(
     seed: int = 0,
     isolation: ProcessLimits | None = None,
     demands: Demands = NOTHING_DEMANDED,
+    keeps_interrupted: bool = False,
 ) -> ModelReport:
     """Return the report on a model: one forward pass of it, with weights drawn from `seed`, recognised, and its laws.
 
     `target` is the model, or what names it: "model.py:GPT", "model.py:build", "package.module:build", "model.onnx".
     `inputs` are its positional arguments, a tuple of arrays or a single one, or a dictionary of arrays by argument;
     without them it is run on those of `inputs()` in its file, or on guessed ones. With `isolation` a file is loaded
-    and run in a process of its own.
+    and run in a process of its own. With `keeps_interrupted` an interrupt ends its laws with those that were tried.
 
     Raises NotAModel for anything else; CaptureError where a model cannot be recorded; LoadError where it cannot be
     loaded. The model is left as it was.
     """
     started = time.monotonic()
     name = name_of(target)
+    SO_FAR.begin(name)
     if isolation is not None:
         _refuse_objects(target, inputs, keywords)
     with _quiet(isolation is None) as written, opened(target, inputs, keywords, seed=seed, limits=isolation) as session:
         # They import the families and the laws of all operations, which a model that cannot be recorded does without.
-        from veriformer.conformance_tests.run.model_laws import judged
+        from veriformer.conformance_tests.run.model_laws import judged_until_interrupted
 
         recognition, doubts = recognised_in(session, seed, layers_alike=demands.layers_alike)
         printed = session.printed() or written.getvalue()
-        laws, refusal = _or_refusal(lambda: judged(session, recognition, name, seed))
+        SO_FAR.doing("trying its laws")
+        (laws, interrupted), refusal = _or_refusal(
+            lambda: judged_until_interrupted(session, recognition, name, seed, keeps=keeps_interrupted)
+        )
+    SO_FAR.forget(name)
     notes = [f"{note[:1].upper()}{note[1:]}" for note in (*session.trace.notes, *recognition.remarks)]
-    return model_report(
+    report = model_report(
         name,
         recognition,
         laws,
         seed=seed,
-        notes=(*notes, *doubts, *refusal, *_printed(name, printed)),
+        notes=(*notes, *doubts, *refusal, *_printed(name, printed), *([_INTERRUPTED] if interrupted else [])),
         seconds=time.monotonic() - started,
         source=target if isinstance(target, str) else None,
         demands=demands,
     )
+    return replace(report, interrupted=interrupted)
 
 
 def recognised_in(session: Session, seed: int, *, layers_alike: bool = False) -> tuple[Recognition, tuple[str, ...]]:
@@ -134,12 +145,12 @@ def _in_doubt(one: Departure) -> str:
     return f"Not held against {where}, since a second run on other numbers did not show it: {one.sentence}"
 
 
-def _or_refusal(laws: Callable[[], tuple[Judged, ...]]) -> tuple[tuple[Judged, ...], tuple[str, ...]]:
+def _or_refusal(laws: Callable[[], Tried]) -> tuple[Tried, tuple[str, ...]]:
     """Return the laws of a model, or the sentence that says why it cannot be called again."""
     try:
         return laws(), ()
     except LoadError as error:
-        return (), (f"No laws of the model as a whole were tried: {error}",)
+        return ((), False), (f"No laws of the model as a whole were tried: {error}",)
 
 
 def _refuse_objects(target: object, inputs: Any, keywords: Mapping[str, Any] | None) -> None:

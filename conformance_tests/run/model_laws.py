@@ -12,6 +12,7 @@ from veriformer.adapters.whole_models.source import OfSource
 from veriformer.adapters.whole_models.whole import WholeModel
 from veriformer.adapters.whole_models.wrapping import Wrapped, Wrapping
 from veriformer.conformance_tests.core.counterexample import Counterexample
+from veriformer.conformance_tests.core.interruption import until_interrupted
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.selection import Selection
 from veriformer.conformance_tests.core.verdict import Verdict
@@ -41,10 +42,30 @@ def _is_about_padding(key: str) -> bool:
 
 def judged(session: Session, recognition: Recognition, name: str, seed: int) -> tuple[Judged, ...]:
     """Return the laws of what a recorded model is wrapped as; LoadError where it cannot be called again."""
+    return tuple(_one_by_one(session, recognition, name, seed))
+
+
+def judged_until_interrupted(
+    session: Session, recognition: Recognition, name: str, seed: int, *, keeps: bool
+) -> tuple[tuple[Judged, ...], bool]:
+    """Return what `judged` does, and whether an interrupt ended it; KeyboardInterrupt passes unless laws are kept."""
+    found, interrupted = until_interrupted(_one_by_one(session, recognition, name, seed, keeps=keeps), keeps=keeps)
+    return found, interrupted or any(one.report.interrupted for one in found)
+
+
+def _one_by_one(
+    session: Session, recognition: Recognition, name: str, seed: int, *, keeps: bool = False
+) -> Iterator[Judged]:
+    """Yield the laws of the model as a whole, then those of its parts, until an interrupt where laws are kept."""
     parts = [bindable(one) for one in recognition.bound]
     wrappings: list[Wrapping] = [WholeModel(recognition.causal, recognition.padding_token), OfSource(), *ways_of(parts)]
     whole, source, *made = session.wrapped(wrappings)
-    return (_with_source(_judged(whole, name, seed), source, seed), *_of_parts(parts, made, seed))
+    first = _judged(whole, name, seed, keeps=keeps)
+    if first.report.interrupted:
+        yield first
+        return
+    yield _with_source(first, source, seed)
+    yield from _of_parts(parts, made, seed, keeps=keeps)
 
 
 def parts_judged(session: Session, bound_parts: Sequence[BoundPart], seed: int) -> tuple[Judged, ...]:
@@ -78,12 +99,12 @@ def _is_of_padding(one: LawResult) -> bool:
     return _is_about_padding(one.law.claim.key)
 
 
-def _judged(made: Wrapped, name: str, seed: int) -> Judged:
+def _judged(made: Wrapped, name: str, seed: int, *, keeps: bool) -> Judged:
     if made.not_repeated:
         return Judged(made.path, Report(name, "", seed, "quick", (_not_repeated(made.not_repeated),)), made.reason)
     if made.implementation is None:
         return Judged(made.path, Report(name, "", seed, "quick", ()), made.reason)
-    return Judged(made.path, laws_tried(made.implementation, seed))
+    return Judged(made.path, laws_tried(made.implementation, seed, keeps_interrupted=keeps))
 
 
 def _not_repeated(came: str) -> LawResult:
@@ -94,12 +115,16 @@ def _not_repeated(came: str) -> LawResult:
     return LawResult(LAWS["model.same_call_same_answer"], "failed", 1, counterexample=Counterexample(None, (), verdict))
 
 
-def _of_parts(parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int) -> Iterator[Judged]:
+def _of_parts(
+    parts: Sequence[Bindable], made: Sequence[Wrapped], seed: int, *, keeps: bool = False
+) -> Iterator[Judged]:
     for part, implementation in bound(parts, made):
         cases = max(_NUMBERS // max(part.size, 1), _FEWEST)
         but = (*_NOT_OF_A_PART, *(_OF_THE_WHOLE if part.size > _LARGE else ()))
-        report = laws_tried(implementation, seed, but=but, cases=cases, most_tried=_MOST_TRIED)
+        report = laws_tried(implementation, seed, but=but, cases=cases, most_tried=_MOST_TRIED, keeps_interrupted=keeps)
         yield Judged(part.path, report, operation=part.operation)
+        if report.interrupted:
+            return
 
 
 def laws_tried(
@@ -108,10 +133,16 @@ def laws_tried(
     but: tuple[str, ...] = (),
     cases: int | None = None,
     most_tried: int | None = None,
+    *,
+    keeps_interrupted: bool = False,
 ) -> Report:
-    """Return the report on an implementation that was made of a model, without the laws whose keys are `but` these."""
+    """Return the report on an implementation that was made of a model, without the laws whose keys are `but` these.
+
+    With `keeps_interrupted` an interrupt ends it with the laws that were tried, and no mistake is looked for.
+    """
     names, without = tuple(implementation.operations), (*_KEPT_BY_THE_WRAPPING, *but)
     laws = tuple(law.id for law in LAWS.values() if law.operation.name in names and law.claim.key not in without)
     selection = Selection(names, laws, effort="quick", seed=seed, cases=cases)
-    run = Run(implementation, RunOptions(selection, most_tried=most_tried))
-    return run.diagnosed(run.report())
+    run = Run(implementation, RunOptions(selection, most_tried=most_tried, keeps_interrupted=keeps_interrupted))
+    report = run.report()
+    return report if report.interrupted else run.diagnosed(report)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from veriformer.conformance_tests.comparison.comparison import Comparison
     from veriformer.conformance_tests.reports.exports.outcome import Outcome
 
+# The names of two models, and what is to be said of them.
+Models = tuple[tuple[str, str], tuple[str, ...]]
 _FOR_MODELS = "--inputs is for whole models; name both as model.py:build or model.onnx"
 
 
@@ -97,8 +99,8 @@ def _are_files(both: tuple[str, str]) -> bool:
     return all(source.endswith(".py") for source in both)
 
 
-def _compared_or_models(options: dict[str, Any]) -> Comparison | tuple[str, str]:
-    """Return the comparison of two implementations; of two files without operations the names of their models."""
+def _compared_or_models(options: dict[str, Any]) -> Comparison | Models:
+    """Return the comparison of two implementations; of two files without operations their models, with notices."""
     from veriformer.adapters.errors import NoOperations
     from veriformer.cli.compare_files import models_meant, with_classes_named
 
@@ -112,11 +114,12 @@ def _compared_or_models(options: dict[str, Any]) -> Comparison | tuple[str, str]
     return with_classes_named(comparison, both)
 
 
-def _compared_as_models(names: tuple[str, str], options: dict[str, Any]) -> int:
+def _compared_as_models(models: Models, options: dict[str, Any]) -> int:
     """Compare the models of two files and return the exit status."""
     from veriformer.cli.compare_models import compare_named_models
 
-    status = compare_named_models({**options, "first": names[0], "second": names[1]})
+    names, notices = models
+    status = compare_named_models({**options, "first": names[0], "second": names[1]}, notices)
     if status is None:
         raise UserError(f"{names[0]} and {names[1]} are neither models nor implementations of operations")
     return status

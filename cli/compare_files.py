@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veriformer.cli.failures import UserError
+from veriformer.conformance_tests.core.text import first_few
 
 if TYPE_CHECKING:
     from veriformer.adapters.errors import NoOperations
@@ -19,16 +20,67 @@ Both = tuple[str, str]
 _MOST_NAMES = 5
 
 
-def models_meant(both: Both, none: NoOperations) -> Both:
-    """Return the one model of each file, by name: its `build`, else its only class that is no part of another.
+def models_meant(both: Both, none: NoOperations) -> tuple[Both, tuple[str, ...]]:
+    """Return the model that is meant of each file, by name, and a notice about each file that has others.
 
-    UserError with the names in each file where there are several, or where a file has none.
+    It is the only one of a file, else `build`, else the only one whose name the other file has too. UserError with the
+    commands that name one where there are several, or where a file has none.
     """
-    found = [_models_in(source) for source in both]
-    if all(len(names) == 1 for names in found):
-        return f"{both[0]}:{found[0][0]}", f"{both[1]}:{found[1][0]}"
-    listed = [_listed(source, names) for source, names in zip(both, found, strict=True) if names]
-    raise UserError("; ".join([str(none), *dict.fromkeys(listed)]), none) from none
+    found = _tops_in(both[0]), _tops_in(both[1])
+    chosen = _chosen(*found)
+    if chosen is None:
+        raise UserError("\n  ".join([_why_none(both, found, none), *_commands(both, found)]), none) from none
+    notices = [
+        notice
+        for number, source in enumerate(both)
+        if (notice := _about_others(both, number, chosen, [one for one in found[number] if one != chosen[number]]))
+    ]
+    return (f"{both[0]}:{chosen[0]}", f"{both[1]}:{chosen[1]}"), tuple(notices)
+
+
+def _chosen(first: Sequence[str], second: Sequence[str]) -> Both | None:
+    """Return the name that is meant of each file; None where that cannot be told."""
+    common = [name for name in first if name in second]
+    alone = _only(first), _only(second)
+    if not all(alone) and len(common) == 1:
+        return common[0], common[0]
+    return (alone[0], alone[1]) if alone[0] and alone[1] else None
+
+
+def _only(names: Sequence[str]) -> str:
+    """Return the only name, or `build` among several; empty where none is meant."""
+    return names[0] if len(names) == 1 else "build" if "build" in names else ""
+
+
+def _about_others(both: Both, number: int, chosen: Both, others: Sequence[str]) -> str:
+    """Return which model of a file was taken, why, and how another one is compared; empty where there is no other."""
+    if not others:
+        return ""
+    name, its = both[number], chosen[number]
+    why = "a function of this name builds the model" if its == "build" else "both files have it"
+    instead = [f"{source}:{one}" for source, one in zip(both, chosen, strict=True)]
+    instead[number] = f"{name}:{others[0]}"
+    listed = first_few(list(others), _MOST_NAMES)
+    return f"{name}: {its} is compared, since {why}, and not {listed}: {_command(instead[0], instead[1])} does that"
+
+
+def _why_none(both: Both, found: tuple[list[str], list[str]], none: NoOperations) -> str:
+    """Return that no model is meant, and which each file has."""
+    if not all(found):
+        return str(none)
+    said = dict.fromkeys(f"{one} has {first_few(names, _MOST_NAMES)}" for one, names in zip(both, found, strict=True))
+    return f"models are compared by their names, and it is not clear which are meant: {'; '.join(said)}; name them:"
+
+
+def _commands(both: Both, found: tuple[list[str], list[str]]) -> list[str]:
+    """Return the commands that compare a model of one file with one of the other: those of a common name, if any."""
+    common = [(name, name) for name in found[0] if name in found[1]]
+    pairs = common or [(one, other) for one in found[0] for other in found[1]]
+    return [_command(f"{both[0]}:{one}", f"{both[1]}:{other}") for one, other in pairs[:_MOST_NAMES]]
+
+
+def _command(first: str, second: str) -> str:
+    return shlex.join(["veriformer", "compare", first, second])
 
 
 def with_classes_named(comparison: Comparison, both: Both) -> Comparison:
@@ -44,7 +96,7 @@ def _about_classes(both: Both) -> Iterator[str]:
             yield f"{source}: not compared: {', '.join(names)} (a class is compared by its name)"
     name = next((one for one in here if one in there), None)
     if name is not None:
-        yield f"to compare {name}: {shlex.join(['veriformer', 'compare', *(f'{source}:{name}' for source in both)])}"
+        yield f"to compare {name}: {_command(f'{both[0]}:{name}', f'{both[1]}:{name}')}"
 
 
 def _classes_in(source: str) -> list[str]:
@@ -57,8 +109,10 @@ def _classes_in(source: str) -> list[str]:
     return alone or parts
 
 
-def _models_in(source: str) -> list[str]:
-    return ["build"] if _has_build(source) else _classes_in(source)
+def _tops_in(source: str) -> list[str]:
+    """Return `build` of a file, and its classes and functions that are no part of it or of another model."""
+    names = _classes_in(source)
+    return ["build", *(one for one in names if one != "build")] if _has_build(source) else names
 
 
 def _has_build(source: str) -> bool:
@@ -70,8 +124,3 @@ def _has_build(source: str) -> bool:
     except (OSError, SyntaxError, ValueError):
         return False
     return any(isinstance(one, ast.FunctionDef) and one.name == "build" for one in tree.body)
-
-
-def _listed(source: str, names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"models are compared by their names: {', '.join(f'{source}:{one}' for one in names[:_MOST_NAMES])}{more}"

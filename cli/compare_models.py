@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 _ABOUT_OPERATIONS = {"operations", "dtypes", "tier", "seed"}
 
 
-def compare_named_models(options: dict[str, Any]) -> int | None:
-    """Compare two models, print the report, and return the exit status; None where both are implementations."""
+def compare_named_models(options: dict[str, Any], notices: tuple[str, ...] = ()) -> int | None:
+    """Compare two models, print the report, and return the exit status; None where both are implementations.
+
+    `notices` come first of what is said beside the differences.
+    """
     from veriformer.adapters.capture.probable import is_probably_a_model
     from veriformer.adapters.errors import LoadError, NotAModel
 
@@ -33,6 +37,7 @@ def compare_named_models(options: dict[str, Any]) -> int | None:
     with exports.written_without_result(both):
         try:
             found = _compared(both, options)
+            found = replace(found, notices=(*notices, *found.notices))
         except NotAModel as no_model:
             if all(map(is_probably_a_model, both)) and options["inputs"] is None:
                 return None

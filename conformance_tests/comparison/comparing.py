@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shlex
 import time
 import zlib
 from collections.abc import Callable, Iterable
@@ -56,6 +57,7 @@ from veriformer.spec.operations import OPERATIONS, Operation
 # A law is about one thing; here one search has to cover everything that an operation offers.
 _CASES_PER_EXAMPLE = 3
 _SHAPES_PER_COMPILATION = 2
+_MOST_BY_NAME = 5
 _CASES_TO_TELL = 12
 _AGREEMENT = Property(
     key="two_implementations_agree",
@@ -151,7 +153,21 @@ class _Comparing:
             for notice in its
             if notice not in common
         ]
-        return [*common, *alone]
+        return [*common, *alone, *self._by_their_names(0), *self._by_their_names(1)]
+
+    def _by_their_names(self, side: int) -> list[str]:
+        """Return how the functions of a file are compared that are operations for which others were taken."""
+        own, other = self.both[side], self.both[1 - side]
+        if own.source is None or other.source is None or ":" in own.name:
+            return []
+        told = []
+        for name in own.judged_alone[:_MOST_BY_NAME]:
+            known = (*other.judged_alone, *other.taken_as, *other.operations)
+            its = f"{other.name}:{name}" if ":" not in other.name and name in known else other.name
+            named = [f"{own.name}:{name}", its]
+            command = shlex.join(["veriformer", "compare", *(named if side == 0 else named[::-1])])
+            told.append(f"{own.name}: {name} is not compared, since another function was taken: {command}")
+        return told
 
     def _operations(self, common: list[str]) -> Iterable[OperationComparison]:
         for done, name in enumerate(common):
@@ -368,7 +384,10 @@ def _place(implementation: Implementation, operation: str) -> str:
 
 def _notices(implementation: Implementation) -> tuple[str, ...]:
     """Return what is said of an implementation, and the names of its functions that are not compared."""
-    others = ", ".join((*implementation.not_judged, *implementation.judged_alone))
+    # How what is judged alone is compared is said, where a command can name it.
+    has_command = implementation.source is not None and ":" not in implementation.name
+    alone = implementation.judged_alone[_MOST_BY_NAME if has_command else 0 :]
+    others = ", ".join((*implementation.not_judged, *alone))
     if not others:
         return implementation.notices
     name = implementation.name

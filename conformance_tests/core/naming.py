@@ -19,16 +19,16 @@ def told_apart(names: Names, targets: tuple[object, object]) -> Names:
     That is the class or function that they stand in, else the module, the file, or the line; where it is nothing, one
     is the first and the other the second.
     """
-    if names[0] != names[1]:
+    # What a command names twice is the same thing.
+    named = [isinstance(target, str | Implementation) for target in targets]
+    if names[0] != names[1] or all(named):
         return names
     first, second = map(_definition, targets)
-    for way in _WAYS:
+    for way in _WAYS if not any(named) else ():
         both = way(first), way(second)
         if all(both) and both[0] != both[1]:
             return both
-    # What a command names twice keeps its name.
-    name = f" {names[0]}" if isinstance(targets[0], str | Implementation) else ""
-    return f"the first{name}", f"the second{name}"
+    return "the first", "the second"
 
 
 def shortened(names: Names, longest: int) -> Names:

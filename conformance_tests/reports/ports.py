@@ -298,7 +298,8 @@ def _what_matters_most(found: PortComparison, options: Options) -> Lines:
 
 def _side_and_place(found: PortComparison, group: Sequence[Difference], side: str) -> str:
     name = plain(found.first if side == "A" else found.second)
-    return f"{place_of(group)} of {name}{f', only {plain(group[0].situation)}' if group[0].situation else ''}"
+    departs = ", which departs" if group[0].departs in ("A", "B") else ""
+    return f"{place_of(group)} of {name}{departs}{f', only {plain(group[0].situation)}' if group[0].situation else ''}"
 
 
 def _first_facts(found: PortComparison, one: Difference, side: str) -> list[tuple[str, str]]:

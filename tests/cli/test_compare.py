@@ -90,6 +90,16 @@ def test_what_is_not_compared_is_named(run: Run, tmp_path: Path) -> None:
     assert "more.py: not compared: Block" in said and "veriformer compare more.py:Block more.py:Block" in said
 
 
+def test_a_second_function_of_an_operation_is_named_with_the_command(run: Run, tmp_path: Path) -> None:
+    second = "\ndef my_softmax(x):\n    return softmax(x)\n"
+    (tmp_path / "more.py").write_text(ORIGINAL + second)
+    for both in (("more.py", "original.py"), ("original.py", "more.py")):
+        _, out, _ = run(*both, "--operation", "softmax")
+        command = " ".join(one.replace("more.py", "more.py:my_softmax") for one in both)
+        told = f"more.py: my_softmax is not compared, since another function was taken: veriformer compare {command}"
+        assert told in " ".join(out.split())
+
+
 def test_one_that_hangs_is_not_judged(run: Run) -> None:
     for arguments in (("original.py", "hanging.py"), ("hanging.py", "original.py")):
         status, out, err = run(*arguments, "--operation", "softmax", "--time-limit", "0.5")

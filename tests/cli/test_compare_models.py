@@ -88,8 +88,34 @@ def test_a_file_of_several_models_names_them(run: Run, tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text(EXAMPLE.read_text() + more)
     status, _, error = run("two.py", "model.py")
     assert status == 2
-    assert "models are compared by their names: two.py:Other, two.py:GPT; " in error
-    assert error.rstrip().endswith("models are compared by their names: model.py:build")
+    assert "it is not clear which are meant: two.py has Other, GPT; model.py has build; name them:" in error
+    commands = [line.strip() for line in error.rstrip().splitlines()[1:]]
+    assert commands == [f"veriformer compare two.py:{name} model.py:build" for name in ("Other", "GPT")]
+
+
+def test_the_model_that_both_files_have_is_compared_and_the_others_are_named(run: Run, tmp_path: Path) -> None:
+    more = "\n\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
+    (tmp_path / "two.py").write_text(EXAMPLE.read_text() + more)
+    (tmp_path / "one.py").write_text(EXAMPLE.read_text())
+    status, printed, _ = run("two.py", "one.py")
+    assert status == 0
+    said = " ".join(printed.split())
+    assert said.startswith("one.py:GPT agrees with two.py:GPT")
+    assert "two.py: GPT is compared, since both files have it, and not Other" in said
+    assert "veriformer compare two.py:Other one.py:GPT does that" in said
+
+
+def test_a_function_that_builds_is_compared_and_the_others_are_named(run: Run, tmp_path: Path) -> None:
+    more = (
+        "\n\ndef build():\n    return GPT()\n\n\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
+    (tmp_path / "two.py").write_text(EXAMPLE.read_text() + more)
+    (tmp_path / "one.py").write_text(EXAMPLE.read_text())
+    status, printed, _ = run("one.py", "two.py")
+    assert status == 0
+    assert "two.py: build is compared, since a function of this name builds the model, and not Other: " in " ".join(
+        printed.split()
+    )
 
 
 def test_inputs_of_a_file(run: Run, tmp_path: Path) -> None:

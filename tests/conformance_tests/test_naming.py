@@ -67,7 +67,8 @@ def test_what_nothing_tells_apart_is_the_first_and_the_second(targets: tuple[obj
 
 
 def test_what_is_named_twice_keeps_its_name() -> None:
-    assert told_apart(("torch", "torch"), ("torch", "torch")) == ("the first torch", "the second torch")
+    assert told_apart(("torch", "torch"), ("torch", "torch")) == ("torch", "torch")
+    assert told_apart(("torch", "torch"), ("torch", defined("torch"))) == ("the first", "the second")
 
 
 @pytest.mark.parametrize(

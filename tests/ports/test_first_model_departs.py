@@ -44,7 +44,7 @@ def test_the_first_model_departs(tokens: Any, mistake: dict[str, Any], name: str
     assert f"{found.second} must change" not in report
     # A terminal ends with what matters most.
     last = report.partition("What matters most: ")[2]
-    assert last.partition("cause")[0].strip().endswith(f"of {found.first}")
+    assert last.partition("cause")[0].strip().endswith(f"of {found.first}, which departs")
     assert f"{found.differences[0].file_a.rpartition('/')[2]}:{found.differences[0].line_a}" in last
     assert f"veriformer explain {name}" in last and found.smallest in last
 

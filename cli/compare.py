@@ -65,17 +65,21 @@ def compare_command(**options: Any) -> int:
     refuse_files(files, sources)
     from veriformer.adapters.capture.probable import is_probably_a_model
 
+    mixed: UserError | None = None
     if any(is_probably_a_model(one) for one in both):
-        from veriformer.cli.compare_models import compare_named_models
+        from veriformer.cli.compare_models import OneIsNoModel, compare_named_models
 
-        status = compare_named_models(options)
+        try:
+            status = compare_named_models(options)
+        except OneIsNoModel as no_model:
+            status, mixed = None, no_model
         if status is not None:
             return status
     if options["inputs"] is not None and not _are_files(both):
-        raise UserError(_FOR_MODELS)
+        raise mixed or UserError(_FOR_MODELS)
     exports: Exports = options["exports"]
     with exports.written_without_result(both):
-        comparison = _compared_or_models(options)
+        comparison = _compared_or_models(options, mixed)
     if isinstance(comparison, tuple):
         return _compared_as_models(comparison, options)
     if comparison.interrupted and not comparison.operations:
@@ -99,8 +103,11 @@ def _are_files(both: tuple[str, str]) -> bool:
     return all(source.endswith(".py") for source in both)
 
 
-def _compared_or_models(options: dict[str, Any]) -> Comparison | Models:
-    """Return the comparison of two implementations; of two files without operations their models, with notices."""
+def _compared_or_models(options: dict[str, Any], mixed: UserError | None) -> Comparison | Models:
+    """Return the comparison of two implementations; of two files without operations their models, with notices.
+
+    `mixed` says that one of the two is no model, which is raised where one is no implementation either.
+    """
     from veriformer.adapters.errors import NoOperations
     from veriformer.cli.compare_files import models_meant, with_classes_named
 
@@ -108,6 +115,8 @@ def _compared_or_models(options: dict[str, Any]) -> Comparison | Models:
     try:
         comparison = _compared(options)
     except NoOperations as none:
+        if mixed is not None:
+            raise mixed from none
         return models_meant(both, none)
     if options["inputs"] is not None:
         raise UserError(_FOR_MODELS)

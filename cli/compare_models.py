@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 _ABOUT_OPERATIONS = {"operations", "dtypes", "tier", "seed"}
 
 
+class OneIsNoModel(UserError):
+    """Of two names one is no model."""
+
+
 def compare_named_models(options: dict[str, Any], notices: tuple[str, ...] = ()) -> int | None:
     """Compare two models, print the report, and return the exit status; None where both are implementations.
 
+    Raises OneIsNoModel where one is no model, which may be the other's function of an operation.
     `notices` come first of what is said beside the differences.
     """
     from veriformer.adapters.capture.probable import is_probably_a_model
@@ -41,7 +46,7 @@ def compare_named_models(options: dict[str, Any], notices: tuple[str, ...] = ())
         except NotAModel as no_model:
             if all(map(is_probably_a_model, both)) and options["inputs"] is None:
                 return None
-            raise UserError(
+            raise OneIsNoModel(
                 f"{no_model}; compare a model with a model (model.py:build), or an implementation with one"
             ) from no_model
         except LoadError as error:

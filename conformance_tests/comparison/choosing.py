@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from veriformer.adapters.capture.isolated import MODEL_LIMITS
 from veriformer.adapters.capture.models import load_model
 from veriformer.adapters.capture.probable import is_probably_a_model
-from veriformer.adapters.errors import LoadError, NotAModel
+from veriformer.adapters.errors import LoadError, NoOperations, NotAModel
 from veriformer.adapters.files import place_of
 from veriformer.adapters.implementation import Implementation
 from veriformer.conformance_tests.comparison.comparing import compare_implementations
@@ -61,7 +61,11 @@ def chosen(
     except NotAModel as no_model:
         if all(isinstance(one, str) and is_probably_a_model(one) for one in (first, second)):
             return as_implementations()
-        raise LoadError(f"{no_model}; a model is compared with a model, and an implementation with one") from no_model
+        try:
+            return as_implementations()
+        except NoOperations:
+            mixed = f"{no_model}; a model is compared with a model, and an implementation with one"
+            raise LoadError(mixed) from no_model
 
 
 def _may_be_model(target: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.comparison.comparison import CaseComparison, Cause, Comparison, OperationComparison
@@ -66,7 +67,14 @@ def _results(comparison: Comparison, operation: OperationComparison, found: Case
     lines = [line for row in rows.rows for line in _row(row, names)]
     if rows.left_out:
         lines += labelled("", [f"… and {counted(rows.left_out, 'more row that differs', 'more rows that differ')}"])
-    return [*lines, *entry("difference", error_sentence(verdict), options.width)]
+    return [*lines, *entry("difference", difference_words(found, verdict), options.width)]
+
+
+def difference_words(found: CaseComparison, verdict: Verdict) -> str:
+    """Return how far the two results are apart; the one that the laws side with is what is expected."""
+    if found.cause is not None and found.cause.side == "second":
+        verdict = replace(verdict, expected=verdict.actual, actual=verdict.expected)
+    return error_sentence(verdict)
 
 
 def _row(row: Row, names: tuple[str, str]) -> Lines:

@@ -100,6 +100,20 @@ def test_a_second_function_of_an_operation_is_named_with_the_command(run: Run, t
         assert told in " ".join(out.split())
 
 
+@pytest.mark.parametrize("both", [("numpy", "wrong.py:softmax"), ("wrong.py:softmax", "original.py")])
+def test_a_function_of_a_file_is_compared_with_a_whole_implementation(run: Run, both: tuple[str, str]) -> None:
+    status, out, _ = run(*both)
+    assert status == 1
+    assert "✗ softmax   wrong.py:softmax is wrong" in out
+
+
+def test_the_right_result_is_what_is_expected(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "nothing.py").write_text("def softmax(x):\n    return x * float('nan')\n")
+    for both in (("nothing.py", "original.py"), ("original.py", "nothing.py")):
+        _, out, _ = run(*both, "--operation", "softmax")
+        assert "NaN where a finite number is expected" in out
+
+
 def test_one_that_hangs_is_not_judged(run: Run) -> None:
     for arguments in (("original.py", "hanging.py"), ("hanging.py", "original.py")):
         status, out, err = run(*arguments, "--operation", "softmax", "--time-limit", "0.5")

@@ -8,7 +8,6 @@ from veriformer.conformance_tests.comparison.comparison import CaseComparison, C
 from veriformer.conformance_tests.core.text import first_few, plain
 from veriformer.conformance_tests.core.verdict import Verdict
 from veriformer.conformance_tests.reports.arrays import arguments_by_name
-from veriformer.conformance_tests.reports.difference import error_sentence
 from veriformer.conformance_tests.reports.grids import comparison_grids
 from veriformer.conformance_tests.reports.html.blocks import (
     Block,
@@ -26,7 +25,7 @@ from veriformer.conformance_tests.reports.html.blocks import (
 from veriformer.conformance_tests.reports.html.cards import Drawer
 from veriformer.conformance_tests.reports.html.cases import argument_blocks
 from veriformer.conformance_tests.reports.html.faults import faults_of
-from veriformer.conformance_tests.reports.partings import cause_words, short_names, verdict_of_laws
+from veriformer.conformance_tests.reports.partings import cause_words, difference_words, short_names, verdict_of_laws
 from veriformer.conformance_tests.reports.two_implementations import (
     changes_by_sentence,
     corrections_of_first,
@@ -102,7 +101,7 @@ def _results(comparison: Comparison, operation: OperationComparison, found: Case
     for row in comparison_grids(first, second, found.wrong, operation.operation, titles=names):
         yield Drawing(row)
     verdict = Verdict(False, first.astype(float), second.astype(float), found.wrong, found.excess)
-    yield Prose(f"Difference: {error_sentence(verdict)}")
+    yield Prose(f"Difference: {difference_words(found, verdict)}")
 
 
 def _outcomes(comparison: Comparison) -> Table:

@@ -54,13 +54,16 @@ def _wrong(operation: OperationComparison) -> frozenset[int]:
 def first_difference_lines(comparison: Comparison, options: Options) -> Lines:
     """Return the difference that matters most, in a few lines; nothing where nothing differs."""
     found = first_difference(comparison)
-    if found is None or found[1].cause is None:
+    if found is None:
         return []
     operation, case = found
-    said = f"What matters most: {operation.operation.name}, {cause_words(found[1].cause, comparison)}"
+    if case.cause is None:
+        return []
+    they = "they " if case.cause.side in ("both", "neither") else ""
+    said = f"What matters most: {operation.operation.name}: {they}{cause_words(case.cause, comparison)}"
     lines = paragraph(said, options.width, style="bold red")
-    for label, text in _facts(comparison, operation, case, found[1].cause):
-        lines += entry(label, text, options.width)
+    for label, text in _facts(comparison, operation, case, case.cause):
+        lines += entry(label, text, options.width) if text else []
     return lines
 
 
@@ -78,7 +81,7 @@ def _facts(
     for convention in cause.conventions:
         yield "to match", plain(operation.changes.get(convention, ""), 400)
     label = "next"
-    for command in dict.fromkeys(_commands(comparison, operation, cause)):
+    for command in filter(None, dict.fromkeys(_commands(comparison, operation, cause))):
         yield label, command
         label = ""
 

@@ -57,7 +57,7 @@ def test_the_forward_pass_comes_before_the_backward_pass(wrong_first: bool) -> N
     assert {one.operation.name for one in found.operations if one.differences} == {"silu", "silu_backward"}
     page = text(found, 100)
     said = last(page)
-    assert said.startswith(f"silu, {name} is wrong mistake ")
+    assert said.startswith(f"silu: {name} is wrong mistake ")
     assert f"where {_place(silu_of_twice)} smallest case " in said
     assert said.index("smallest case") < said.index("0 operations agree")
     assert f"What {name} must change" in page
@@ -71,7 +71,7 @@ def test_a_gradient_that_follows_is_told_in_a_line(tmp_path: Path, monkeypatch: 
     assert "✗ layer_norm_backward: derived from layer_norm, cause below" in page
     assert page.count("smallest case") == 2
     said = last(page)
-    assert said.startswith("layer_norm, wrong.py is wrong mistake no known mistake where wrong.py:4 smallest case ")
+    assert said.startswith("layer_norm: wrong.py is wrong mistake no known mistake where wrong.py:4 smallest case ")
     assert "next veriformer check wrong.py --operation layer_norm" in said
 
 

@@ -135,7 +135,8 @@ def test_the_report_says_which_model_is_which_and_what_to_change() -> None:
     text = text_of(found)
     assert "A             hf.py:build, torch, float64\nB             mine.py:build, flax, float32\n" in text
     assert "inputs        tokens (2, 5)\n" in text
-    assert text.endswith("h.[0–2].ln_1: 1, and not: 2\n\n" + text.splitlines()[-1] + "\n")
+    assert "h.[0–2].ln_1: 1, and not: 2\n\nWhat matters most: h.[0–2].ln_1 of mine.py:build\n" in text
+    assert text.endswith("    where           port.py:7\n\n" + text.splitlines()[-1] + "\n")
     assert "veriformer explain" not in text
 
 

@@ -34,6 +34,7 @@ from veriformer.adapters.matching.modules import functions_of_classes
 from veriformer.adapters.matching.names import LENGTHS, folded, parameters_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
+from veriformer.adapters.matching.search import OF_LENGTH
 from veriformer.adapters.matching.sources import LAST_AXIS, taken
 from veriformer.adapters.matching.special import may_take_places
 from veriformer.adapters.matching.temperatures import has_temperature
@@ -280,7 +281,11 @@ def _framework_of_all(found: object, own: Functions, declared: Any) -> str | Non
 def _together(own: Functions, found: Matched, asked: Asked, framework_of_own: str | None) -> Offer:
     """Return what is offered: a function of an operation's name that is called as it stands is not changed."""
     otherwise = {one.name for one in found.matches if one.name != one.operation}
-    refused = {name for name in found.others if backward_pairs.is_of_another_form(name, own.get(name))}
+    refused = {
+        name
+        for name, why in found.others.items()
+        if why.endswith(OF_LENGTH) or backward_pairs.is_of_another_form(name, own.get(name))
+    }
     operations = {name: function for name, function in own.items() if name not in otherwise | refused}
     for operation, function in found.operations.items():
         plain = operation in own and isinstance(function, Adopted) and _is_plain(function.form, own[operation])

@@ -71,6 +71,7 @@ from veriformer.adapters.matching.sources import (
 )
 from veriformer.adapters.matching.sublayers import ACTIVATIONS, Sublayer, sublayer_of
 from veriformer.adapters.matching.texts import (
+    divides_by_length,
     reads,
     says_more_than_a_lookup,
     says_power_of_two,
@@ -85,6 +86,11 @@ Candidate = tuple[Form, dict[str, int]]
 TURNED = "matrices (out, in)"
 """What is said of a form whose matrices are transposed."""
 _MORE_AXES = "arrays with more axes get other results"
+OF_LENGTH = (
+    "it is right for vectors that are not small; it divides by their length, or by eps where that is larger, and the "
+    "laws are of an eps that is added"
+)
+"""Why a norm that is right as far as it goes is not judged."""
 # A function whose results depend on the arguments so differently is something else.
 _LEAST_LIKENESS = 0.05
 
@@ -141,6 +147,8 @@ def form_of(
             must = meant.causal or (may_be_likest and causal.hides_later_keys(trials, answered, probe, result))
             one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
+                if operation in NORMS and "eps" in found.missing and divides_by_length(function):
+                    return None, OF_LENGTH
                 one = replace(one, words=(*one.words, _MORE_AXES)) if fewer else one
                 return _with_features(trials, Found(one, True), found, its), ""
             if may_be_likest:

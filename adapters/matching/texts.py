@@ -267,6 +267,11 @@ def repeats_key_heads(function: Callable[..., Any]) -> bool:
     return bool(_OF_KEY_HEADS.search(source) and "//" in source and not _OF_A_MODULE.search(source))
 
 
+def divides_by_length(function: Callable[..., Any]) -> bool:
+    """Return whether code calls what divides a vector by its length, or by a small number where that is larger."""
+    return bool(re.search(r"\b(l2_?)?normali[sz]e\(", source_of(function) or ""))
+
+
 def says_window_counts_own(function: Callable[..., Any]) -> bool:
     """Return whether documentation says that a window counts the query's own key: "itself and the window - 1 before".
 

@@ -37,3 +37,24 @@ def test_a_mask_of_chunks_is_no_causal_mask_of_two_lengths() -> None:
 
 def test_a_mask_that_is_added_is_said_to_be() -> None:
     assert any("added, −∞ is hidden" in one for one in load({"causal_mask": causal_mask}).notices)
+
+
+def rms_norm(x: Any, g: Any) -> Any:
+    return torch.nn.functional.normalize(x, dim=-1) * x.shape[-1] ** 0.5 * g
+
+
+def softmax(x: Any) -> Any:
+    return x.softmax(-1)
+
+
+# It divides by the length, or by 1e-12 where that is larger: no law of an eps that is added holds it to account.
+def test_a_norm_that_divides_by_the_length_is_named() -> None:
+    found = load({"rms_norm": rms_norm, "softmax": softmax})
+    assert set(found.operations) == {"softmax", "softmax_backward"}
+    assert "it divides by their length" in found.not_judged["rms_norm"]
+
+
+# With the factor forgotten it is wrong for every vector.
+def test_a_norm_without_its_factor_is_judged() -> None:
+    found = load({"rms_norm": lambda x, g: torch.nn.functional.normalize(x, dim=-1) * g})
+    assert "rms_norm" in found.operations

@@ -22,17 +22,6 @@ FILES = sorted(file.stem for file in FOLDER.glob("*.py"))
 RIGHT = [name for name in FILES if name not in MISTAKES]
 # A screen of a terminal that is as high as most.
 SCREEN = 40
-# What the command does not do yet: the reason is what it does instead.
-NOT_YET = {
-    "attend_torch": "a vector that F.normalize divides by its length, at least eps, is accused of eps at a wrong place",
-    "masked_attention_jax": "'True: the query attends to the key' is not read, and the mask is taken as inverted",
-}
-
-
-def parametrized(names: list[str]) -> pytest.MarkDecorator:
-    """Return the files as parameters, with a mark on those of which too little is said yet."""
-    marks = {name: [pytest.mark.xfail(strict=True, reason=NOT_YET[name])] if name in NOT_YET else [] for name in names}
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks[name]) for name in names])
 
 
 def checked(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -72,14 +61,14 @@ def test_there_are_as_many_right_files_as_wrong_ones_of_every_framework() -> Non
     assert len(RIGHT) == len(MISTAKES) == 15
 
 
-@parametrized(RIGHT)
+@pytest.mark.parametrize("name", RIGHT)
 def test_a_right_file_holds_and_nothing_of_it_is_passed_over(name, monkeypatch, capsys) -> None:
     status, report = checked(name, monkeypatch, capsys)
     assert status == 0, report
     assert not not_said(name, report), report
 
 
-@parametrized(sorted(MISTAKES))
+@pytest.mark.parametrize("name", sorted(MISTAKES))
 def test_what_is_wrong_is_named_on_the_last_screen_with_its_place(name, monkeypatch, capsys) -> None:
     status, report = checked(name, monkeypatch, capsys)
     slug, line = MISTAKES[name]

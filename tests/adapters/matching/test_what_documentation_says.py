@@ -221,7 +221,7 @@ def _bias_of(mask: Any) -> Any:
 
 
 def _attend(query: Any, key: Any, value: Any, attention_mask: Any = None) -> Any:
-    """query (B, H, L, D), attention_mask (B, S)."""
+    """Query (B, H, L, D), attention_mask (B, S)."""
     return query, key, value, _bias_of(attention_mask)
 
 

@@ -11,6 +11,9 @@ from veriformer.adapters import signatures
 from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import FRAMEWORKS
 from veriformer.adapters.implementation import Callables
+from veriformer.adapters.matching.forms import Adopted
+from veriformer.adapters.matching.meant import is_along_first_of_several
+from veriformer.adapters.matching.named_axes import says_columns
 from veriformer.adapters.matching.sources import may_be_input
 from veriformer.adapters.spelling import closest
 from veriformer.spec.extensions import installed
@@ -33,6 +36,7 @@ def notices(
         *_about_names(found, operations),
         *_about_keywords(operations),
         *_about_inputs_left_out(operations),
+        *_about_first_axis(operations),
         *_about_imports(found, operations),
         *([] if framework_found else _about_framework(found, home)),
         *installed().problems,
@@ -78,6 +82,18 @@ def _about_inputs_left_out(operations: Callables) -> list[str]:
         "is not judged"
         for operation, names in left_out.items()
         if names
+    ]
+
+
+def _about_first_axis(operations: Callables) -> list[str]:
+    """Return a sentence on a softmax along axis 0 that nothing explains, as it would be right otherwise."""
+    offered = operations.get("softmax")
+    function = offered.function if isinstance(offered, Adopted) else offered
+    if function is None or not is_along_first_of_several(function) or says_columns(function):
+        return []
+    return [
+        "softmax is judged along the last axis, and it computes along axis 0: if it takes one vector, or columns are "
+        "its vectors, say so in its documentation"
     ]
 
 

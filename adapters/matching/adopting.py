@@ -31,6 +31,7 @@ from veriformer.adapters.matching.matching import (
     matched,
 )
 from veriformer.adapters.matching.modules import functions_of_classes
+from veriformer.adapters.matching.named_axes import computes_along_first_axis, says_columns, says_one_vector
 from veriformer.adapters.matching.names import LENGTHS, folded, parameters_of
 from veriformer.adapters.matching.picks import Pick
 from veriformer.adapters.matching.returned import returns_several
@@ -232,6 +233,12 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
         return False
     takings = parameters_of(function) or ()
     if has_temperature(name, takings) or may_take_places(name, [one.name for one in takings]):
+        return False
+    if (
+        name == "softmax"
+        and computes_along_first_axis(function)
+        and (says_one_vector(function) or says_columns(function))
+    ):
         return False
     if declared is not None:
         return True

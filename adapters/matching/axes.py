@@ -6,17 +6,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from veriformer.adapters.matching.forms import Form
-from veriformer.adapters.matching.layouts import Arguments, Around, Inner
+from veriformer.adapters.matching.layouts import Arguments, Around, Inner, Layout, of_vectors
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.namespaces import shape_of, transposed
 from veriformer.adapters.matching.probes import Probe
 from veriformer.adapters.matching.sources import LAST_AXIS, Taken
 from veriformer.adapters.matching.trying import Trials
 
+_COLUMNS = {3: "(E, …), each column a vector", 2: "(E, columns), each column a vector"}
+
 
 @dataclass(frozen=True)
 class OfFirstAxis(Around):
     """A layout of vectors along the first axis."""
+
+    is_asked_for: bool = True
+
+    @property
+    def words(self) -> str:
+        """What the function is given: a softmax that is asked for the axis is given what the inner layout says."""
+        return self.layout.words if self.is_asked_for else _COLUMNS[self.layout.rank]
 
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the result, with vectors along the last axis."""
@@ -25,6 +34,12 @@ class OfFirstAxis(Around):
             return last_axis_again(inner({**laid_out, "x": last_axis_first(laid_out["x"])}))
 
         return self.layout.call(turned, arguments)
+
+
+def of_vectors_or_columns(name: str) -> list[Layout]:
+    """Return the layouts of vectors along the last axis, those along the first before that of one vector alone."""
+    *several, one = of_vectors(name)
+    return [*several, *(OfFirstAxis(layout, is_asked_for=False) for layout in several), one]
 
 
 def last_axis_first(array: Any) -> Any:

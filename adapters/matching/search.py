@@ -396,7 +396,9 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
         return list(merged.layouts())
     if operation == "multi_head_attention":
         return of_streams(("x", "context"))
-    if operation in (*NORMS, *_NETWORKS, "softmax"):
+    if operation == "softmax":
+        return axes.of_vectors_or_columns("x")
+    if operation in (*NORMS, *_NETWORKS):
         return of_vectors("x")
     return [AsItIs()]
 

@@ -15,7 +15,7 @@ from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.found_so_far import SO_FAR
-from veriformer.adapters.matching import applied, backward_pairs, cached, documented, step_classes, training
+from veriformer.adapters.matching import applied, backward_pairs, cached, documented, scripted, step_classes, training
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
@@ -78,6 +78,8 @@ def adopt(found: object, name: str, home: ModuleType | None, asked: Asked) -> Of
     that its functions are taken for. `home` is the module that it was found in.
     Raises NoOperations where there are none, and LoadError for what cannot be meant.
     """
+    if scripted.is_scripted(found):
+        found = scripted.as_written(str(getattr(scripted.written(found), "__name__", "function")), found)
     offer = _offered(found, name, home, asked)
     if not _is_ours(found):
         offer = replace(offer, conventions=documented.conventions(offer.operations))
@@ -127,7 +129,7 @@ def _builders_in(found: object) -> dict[str, str]:
     written = functions_of(found)
     builders = {one: _BUILDS for one in OPERATIONS if one in written and signatures.builds_something(written[one])}
     alone = {one: _ALONE for one in written if declarations.is_model_alone(found, one)}
-    return {**alone, **builders}
+    return {**alone, **builders, **scripted.traced_in(found)}
 
 
 def _is_ours(found: object) -> bool:
@@ -138,7 +140,7 @@ def _is_ours(found: object) -> bool:
 def _own(found: object, name: str) -> dict[str, Callable[..., Any]]:
     if isinstance(found, Mapping) or _is_function(found):
         return {}
-    return applied.in_their_place(declarations.own_operations(found, name))
+    return scripted.in_their_place(applied.in_their_place(declarations.own_operations(found, name)))
 
 
 def _of_this_interface(own: Functions) -> tuple[Functions, dict[str, str]]:

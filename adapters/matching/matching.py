@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +22,7 @@ from veriformer.adapters.matching import (
     linear_maps,
     losses,
     of_logits,
+    scripted,
     special,
     together,
     training,
@@ -132,13 +132,14 @@ def _meant(one: _Candidate) -> str:
 def functions_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
     """Return the public functions that a module has written itself, by name; functions of fewer arguments are some."""
     return {
-        name: value
+        name: scripted.as_written(name, value)
         for name, value in vars(module).items()
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)
-        and getattr(value.func if isinstance(value, partial) else value, "__module__", None) == module.__name__
+        and scripted.home_of(value) == module.__name__
         and not hasattr(value, "parameters")
+        and not scripted.is_traced(value)
     }
 
 

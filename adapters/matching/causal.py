@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,28 +12,58 @@ from veriformer.adapters.matching.probes import Probe, is_near
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
+# How far from its own position the first or the last key may be that a query sees.
+_OFFSETS = (-2, -1, 0, 1, 2)
+
 
 def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> bool:
-    """Return whether an attention that is wrong hides keys as a causal one does, which is no part of what is wrong.
+    """Return whether an attention that is wrong hides keys as a causal one does, or as one with a wrong triangle.
 
-    Other numbers in the last key change the last query alone, or none, or the one before too, where a query sees one
-    key too many; those in the first one change every query, those in the last but two the last query and not the first.
+    Other numbers in a key and its value change the queries that see it: these are all from some diagonal on, or all up
+    to one, counted from the first keys or the last. A query that sees no key has NaN, or sees every key.
     """
     attends = form.operation in (*ATTENTION, "multi_head_attention")
     if not attends or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
         return False
-    of_last = _rows_changed(trials, form, probe, result, -1)
-    if of_last.size < 3 or of_last[:-2].any():
+    ends = [_rows_changed(trials, form, probe, result, key) for key in (0, -1)]
+    if any(one is None or one.size < 3 for one in ends) or all(one is not None and one.all() for one in ends):
         return False
-    of_first = _rows_changed(trials, form, probe, result, 0)
-    if not of_first.size or not of_first.all():
-        return False
-    between = _rows_changed(trials, form, probe, result, -3)
-    return bool(between.size >= 3 and between[-1] and not between[0])
+    seen = _seen(trials, form, probe, result)
+    return seen is not None and any(_is_seen(seen, one, _without_numbers(result)) for one in _triangles(*seen.shape))
 
 
-def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray:
-    """Return which queries, (L,), get another result where a key has other numbers; empty for none."""
+def _seen(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> np.ndarray | None:
+    """Return which query gets another result from which key, (L, S)."""
+    name = next((one for one in ("key", "context", "x") if one in probe.arguments), "")
+    if not name:
+        return None
+    keys = range(probe.arguments[name].shape[-2])
+    columns = [one for key in keys if (one := _rows_changed(trials, form, probe, result, key)) is not None]
+    return np.stack(columns, axis=-1) if len(columns) == len(keys) else None
+
+
+def _triangles(queries: int, keys: int) -> Iterator[np.ndarray]:
+    """Yield what queries see that is everything on one side of a diagonal, and not everything there is."""
+    for diagonal in dict.fromkeys(one + last for last in (0, keys - queries) for one in _OFFSETS):
+        lower = np.tri(queries, keys, diagonal, dtype=bool)
+        yield from (one for one in (lower, ~lower) if np.unique(one.sum(axis=1)).size >= 3)
+
+
+def _is_seen(seen: np.ndarray, triangle: np.ndarray, is_nan: np.ndarray) -> bool:
+    """Return whether queries see what a triangle shows; one that sees nothing has NaN, or the mean of everything."""
+    empty = ~triangle.any(axis=1)
+    agree = (seen == triangle).all(axis=1) & ~is_nan
+    return bool((agree | (empty & (is_nan | seen.all(axis=1)))).all())
+
+
+def _without_numbers(result: np.ndarray) -> np.ndarray:
+    """Return which queries, (L,), have NaN in every sample and head."""
+    axes = tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)
+    return np.asarray(np.isnan(result).all(axis=axes))
+
+
+def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, key: int) -> np.ndarray | None:
+    """Return which queries, (L,), get another result where a key and its value have other numbers."""
     arguments = dict(probe.arguments)
     # What attends to itself has its queries changed too.
     itself = ("x",) if arguments.get("context") is arguments.get("x") else ()
@@ -43,7 +73,7 @@ def _rows_changed(trials: Trials, form: Form, probe: Probe, result: np.ndarray, 
             arguments[name][..., key, :] += 1.0
     other = trials.result(form, Probe(probe.operation, arguments, probe.expected))
     if other is None or other.shape != result.shape:
-        return np.zeros(0, dtype=bool)
+        return None
     differs = ~np.isclose(result, other, rtol=1e-4, atol=1e-6)
     return np.asarray(differs.any(axis=tuple(axis for axis in range(result.ndim) if axis != result.ndim - 2)))
 

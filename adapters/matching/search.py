@@ -144,7 +144,8 @@ def form_of(
         answers, is_partly_right = _wrong_ones_first(operation, trials.forms(form, probe), probe)
         for answered, result in answers:
             may_be_likest = named and not _is_as_like_as_can_be(best)
-            must = meant.causal or (may_be_likest and causal.hides_later_keys(trials, answered, probe, result))
+            is_triangle = may_be_likest and causal.hides_later_keys(trials, answered, probe, result)
+            must = meant.causal or is_triangle
             one, its = causal.causal_or_not(answered, probe, result, words_of(name), must=must)
             if its.is_answered_by(result):
                 if operation in NORMS and "eps" in found.missing and divides_by_length(function):
@@ -153,7 +154,8 @@ def form_of(
                 return _with_features(trials, Found(one, True), found, its), ""
             if may_be_likest:
                 likeness = trials.likeness(one, its, result) if own is None else own.likeness(_activation_of(one))
-                likeness += is_partly_right
+                # With another axis as the length, queries would not see a triangle of keys.
+                likeness += is_partly_right + is_triangle
                 if fewer and likeness < 1.0:
                     continue
                 if best is None or likeness > best.likeness + 1e-9:
@@ -174,9 +176,9 @@ def form_of(
 def _is_as_like_as_can_be(best: Found | None) -> bool:
     """Return whether no other form can be more alike: the result depends on all that the reference's depends on.
 
-    Of rotations and of classes more than that counts.
+    It is 2 where queries see a triangle of keys besides. Of rotations and of classes more than that counts.
     """
-    return best is not None and best.form.operation in ATTENTION and best.likeness == 1.0
+    return best is not None and best.form.operation in ATTENTION and best.likeness in (1.0, 2.0)
 
 
 def _in_order(

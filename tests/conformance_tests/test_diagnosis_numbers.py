@@ -38,6 +38,18 @@ def exponentials_over_sum(x: Array) -> Array:
     return x.exp() / x.exp().sum(dim=-1, keepdim=True)
 
 
+def exponentials_of_float64(x: Array) -> Array:
+    """The exponentials of float32 overflow beyond 88, these beyond 709."""
+    exponentials = np.exp(x.astype(np.float64))
+    return (exponentials / exponentials.sum(axis=-1, keepdims=True)).astype(x.dtype)
+
+
+def attention_over_a_wide_root(query: Array, key: Array, value: Array) -> Array:
+    """The root is a float64 of NumPy, so that logits are as well."""
+    exponentials = np.exp(query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]))
+    return ((exponentials / exponentials.sum(axis=-1, keepdims=True)) @ value).astype(value.dtype)
+
+
 def of_half(x: Array) -> Array:
     return x.half().softmax(-1).to(x.dtype)
 
@@ -132,6 +144,8 @@ TORCH = {"framework": "torch"}
         ("silu", eight_at_a_time, {}, "block_tail_wrong"),
         ("gelu", of_eight_bits, TORCH, "activation_quantised_by_maximum"),
         ("softmax", exponentials_over_sum, TORCH, "softmax_no_max_subtraction"),
+        ("softmax", exponentials_of_float64, {}, "softmax_no_max_subtraction"),
+        ("scaled_dot_product_attention", attention_over_a_wide_root, {}, "softmax_no_max_subtraction"),
         ("softmax", of_half, TORCH, "softmax_low_precision"),
         ("softmax", with_narrow_total, TORCH, "softmax_sum_low_precision_accumulator"),
         ("rms_norm", partial_norm, TORCH, "mean_square_of_half"),

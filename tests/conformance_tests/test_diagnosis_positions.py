@@ -115,6 +115,12 @@ def slopes_of_paper(heads: int) -> list[float]:
     return regular + [2 ** (-4 * (2 * h + 1) / power) for h in range(heads - power)]
 
 
+def heads_counted_from_zero(num_heads: int, query_length: int, key_length: int) -> Array:
+    slopes = 2.0 ** (-8.0 * np.arange(num_heads) / num_heads)
+    distance = np.arange(key_length) - np.arange(key_length - query_length, key_length)[:, None]
+    return slopes[:, None, None] * distance
+
+
 def rewards_distance(num_heads: int, query_length: int, key_length: int) -> Array:
     table = np.zeros((num_heads, query_length, key_length))
     for head, slope in enumerate(slopes_of_paper(num_heads)):
@@ -210,6 +216,7 @@ def rows_rebuilt(
         ("rotary_embedding", half_with_interleaved_table, "torch", "rope_cos_sin_pair_layout_mismatch"),
         ("alibi_bias", steep_for_any_count, "torch", "alibi_slopes_non_pow2"),
         ("alibi_bias", rewards_distance, "numpy", "alibi_sign_flipped"),
+        ("alibi_bias", heads_counted_from_zero, "numpy", "alibi_first_slope_one"),
         ("alibi_bias", shifted_by_reshaping, "torch", "rel_shift_wrong"),
         ("rotary_embedding", sines_behind_padding, "torch", "rope_padded_dim_offset"),
         ("rotary_embedding", samples_from_zero, "numpy", "sample_positions_from_zero"),

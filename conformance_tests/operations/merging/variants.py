@@ -137,7 +137,7 @@ NUMBERS = Decision(
                 not_shifted(dtype, where_nothing),
                 f"{where_nothing}{dtype and '_in_'}{dtype}",
             )
-            for dtype in ("", "float32")
+            for dtype in ("", "float32", "float64")
             for where_nothing in ("zero", "divided_by_zero", "shift_times_zero")
         ),
     ),

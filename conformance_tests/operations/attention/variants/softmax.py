@@ -62,7 +62,7 @@ NOT_SHIFTED = tuple(
         _not_shifted(dtype, divides_by_zero=divides),
         f"not_shifted{dtype and '_in_'}{dtype}{'_divided_by_zero' if divides else ''}",
     )
-    for dtype in ("", "float32")
+    for dtype in ("", "float32", "float64")
     for divides in (False, True)
 )
 

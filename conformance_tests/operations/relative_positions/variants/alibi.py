@@ -54,6 +54,9 @@ SLOPES = Decision(
         standard("geometric", reference.alibi_slopes),
         mistake("alibi_slopes_non_pow2", lambda heads: np.exp2(-8.0 * np.arange(1, heads + 1) / heads)),
         mistake("alibi_first_slope_one", _from_one),
+        mistake(
+            "alibi_first_slope_one", lambda heads: np.exp2(-8.0 * np.arange(heads) / heads), "from_one_for_any_count"
+        ),
         mistake("alibi_added_slopes_skip_first", _skipping_first),
         mistake(
             "",

@@ -107,7 +107,13 @@ def _implementation(
         files=_files(source, siblings),
         notices=(
             *adopted.sentences,
-            *notices(found, adopted.operations, home, framework_found=adopted.framework is not None),
+            *notices(
+                found,
+                adopted.operations,
+                home,
+                framework_found=adopted.framework is not None,
+                judged={one.name: one.operation for one in adopted.matches},
+            ),
         ),
         siblings=siblings,
         derived=derived_from(offered),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from veriformer.adapters import signatures
@@ -24,16 +24,22 @@ _NAME_CUTOFF = 0.85
 
 
 def notices(
-    found: object, operations: Callables, home: ModuleType | None = None, *, framework_found: bool = False
+    found: object,
+    operations: Callables,
+    home: ModuleType | None = None,
+    *,
+    framework_found: bool = False,
+    judged: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Return a sentence for each misspelt name, operation merely imported, or framework used and not declared.
 
     And one for each installed package whose operations are not known, because it is broken.
 
-    `home` is the module that an object was found in. A framework that was found out needs no declaration.
+    `home` is the module that an object was found in. A framework that was found out needs no declaration. `judged` are
+    the functions of other names, each with the operation that it is judged as.
     """
     return (
-        *_about_names(found, operations),
+        *_about_names(found, operations, judged),
         *_about_keywords(operations),
         *_about_inputs_left_out(operations),
         *_about_first_axis(operations),
@@ -45,17 +51,33 @@ def notices(
 
 def misspelt_operations(found: object) -> list[tuple[str, str]]:
     """Return (received, probably meant) for each callable whose name is nearly that of an operation."""
-    names = [name for name in dir(found) if not name.startswith("_") and name not in OPERATIONS]
+    names = [name for name in _names_in(found) if not name.startswith("_") and name not in OPERATIONS]
     pairs = [(name, closest(name, OPERATIONS, cutoff=_NAME_CUTOFF)) for name in names]
     return [(name, meant) for name, meant in pairs if meant and _is_callable(found, name)]
 
 
-def _about_names(found: object, operations: Callables) -> list[str]:
+def _names_in(found: object) -> list[str]:
+    return [one for one in found if isinstance(one, str)] if isinstance(found, Mapping) else dir(found)
+
+
+def _named(found: object, name: str) -> Any:
+    return found.get(name) if isinstance(found, Mapping) else getattr(found, name, None)
+
+
+def _about_names(found: object, operations: Callables, judged: Mapping[str, str]) -> list[str]:
     taken = {getattr(one, "written_as", "") for one in operations.values()}
-    return [
+    misspelt = misspelt_operations(found)
+    otherwise = [
+        f"{received} is judged as {judged[received]}; did you mean {meant}?"
+        for received, meant in misspelt
+        if judged.get(received, meant) != meant
+    ]
+    return otherwise + [
         f"{received} is not an operation; did you mean {meant}?"
-        for received, meant in misspelt_operations(found)
-        if meant not in operations and received not in taken and not isinstance(getattr(found, received), type)
+        for received, meant in misspelt
+        if meant not in operations
+        and received not in taken | set(judged)
+        and not isinstance(_named(found, received), type)
     ]
 
 
@@ -131,7 +153,7 @@ def _about_framework(found: object, home: ModuleType | None) -> list[str]:
 
 def _is_callable(found: object, name: str) -> bool:
     try:
-        value = getattr(found, name, None)
+        value = _named(found, name)
         return callable(value) and not signatures.builds_something(value)
     except Exception:
         return False

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["parametrize_with_laws"]
 
+# The property of a report that says what is not judged.
+_NOT_JUDGED = "veriformer_not_judged"
 TIERS = ("quick", "standard", "thorough")
 
 
@@ -67,14 +69,28 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what is not judged of the implementations, which a skipped test alone would not show."""
+    reports = terminalreporter.stats.get("skipped", [])
+    told = [said for report in reports for name, said in getattr(report, "user_properties", ()) if name == _NOT_JUDGED]
+    if told:
+        terminalreporter.write_sep("=", "not judged by veriformer")
+        for said in told:
+            terminalreporter.write_line(said)
+
+
 class ImplementationCollector(pytest.Collector):
     """The laws of one implementation."""
 
-    def collect(self) -> Iterator[LawItem]:
-        """Return a test for every law of every declared operation; UsageError when it cannot be loaded."""
+    def collect(self) -> Iterator[LawItem | NotJudgedItem]:
+        """Return a test for every law of every declared operation, and one for each function that is not judged.
+
+        CollectError when the implementation cannot be loaded.
+        """
         from veriformer.adapters.errors import LoadError
+        from veriformer.adapters.loading import load
         from veriformer.conformance_tests.core.selection import Selection
-        from veriformer.conformance_tests.reports.law_tests import law_tests
+        from veriformer.conformance_tests.reports.law_tests import law_tests, not_judged_in
         from veriformer.conformance_tests.run.expected_failures import ExpectedFailures, UnreadableList
         from veriformer.conformance_tests.run.options import RunOptions
 
@@ -82,11 +98,14 @@ class ImplementationCollector(pytest.Collector):
         try:
             expected_failures = ExpectedFailures.of(option("veriformer_expected_failures"))
             selection = Selection(effort=option("veriformer_tier"), seed=option("veriformer_seed"))
-            tests = law_tests(self.name, RunOptions(selection, expected_failures))
+            loaded = load(self.name)
+            tests = law_tests(loaded, RunOptions(selection, expected_failures))
         except (LoadError, UnreadableList) as error:
             raise self.CollectError(str(error)) from error
         for test in tests:
             yield LawItem.from_parent(self, name=test.id, test=test, implementation=self.name)
+        for name, reason in not_judged_in(loaded).items():
+            yield NotJudgedItem.from_parent(self, name=name, reason=reason, implementation=self.name)
 
 
 class LawItem(pytest.Item):
@@ -123,6 +142,24 @@ class LawItem(pytest.Item):
         # pytest makes two colons of a dot in a heading with which the test's id ends.
         heading = f"{self.implementation}: {self.name}"
         return (self.implementation, 0, heading) if place is None else (place.file, place.line - 1, heading)
+
+
+class NotJudgedItem(pytest.Item):
+    """A function or a class of an implementation that no law is tried on: a skipped test with the reason."""
+
+    def __init__(self, *, reason: str, implementation: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.implementation = implementation
+        # Of a report, which the workers of pytest-xdist hand over.
+        self.user_properties.append((_NOT_JUDGED, f"{implementation}: {self.name} ({reason})"))
+        self.add_marker(pytest.mark.skip(reason=f"not judged: {reason}"))
+
+    def runtest(self) -> None:
+        """Do nothing: it is skipped."""
+
+    def reportinfo(self) -> tuple[str, int, str]:
+        """Return the implementation, and the heading."""
+        return self.implementation, 0, f"{self.implementation}: {self.name}"
 
 
 def _law_failure() -> type[LawFailure]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import pytest
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.loading import load
+from veriformer.adapters.matching.classes import classes_in
 from veriformer.conformance_tests.core.law import Law
 from veriformer.conformance_tests.core.law_result import LawResult, is_broken
 from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
@@ -21,6 +22,7 @@ from veriformer.conformance_tests.reports.locations import Place, definition, fr
 from veriformer.conformance_tests.reports.options import Options
 from veriformer.conformance_tests.reports.targets import target, target_named
 from veriformer.conformance_tests.run.applicability import not_declared
+from veriformer.conformance_tests.run.left_out import reasons_by_name
 from veriformer.conformance_tests.run.options import RunOptions
 from veriformer.conformance_tests.run.report import Report
 from veriformer.conformance_tests.run.runner import Run
@@ -145,6 +147,16 @@ def law_tests(implementation: object, options: RunOptions) -> list[LawTest]:
     places = _places(loaded, {law.statement.operation.name for law in chosen})
     diagnoses = Diagnoses(run)
     return [LawTest(run, law, diagnoses, places[law.statement.operation.name]) for law in chosen]
+
+
+def not_judged_in(loaded: Implementation) -> dict[str, str]:
+    """Return the functions and classes of an implementation that no law is tried on, each with the reason."""
+    reasons = reasons_by_name(loaded.not_judged, loaded.judged_alone)
+    source = loaded.source or ""
+    classes = classes_in(source)[0] if source.endswith(".py") and loaded.name == source else []
+    taken = {name.partition(".")[0] for name in loaded.taken_as}
+    left = (name for name in classes if name not in taken and name not in reasons)
+    return reasons | dict.fromkeys(left, f"a class, which `veriformer check {source}` checks by itself")
 
 
 def _places(loaded: Implementation, operations: Iterable[str]) -> dict[str, Place | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from veriformer.conformance_tests.run.report import Report
@@ -22,6 +22,11 @@ def left_out(reasons: Mapping[str, str], how: str) -> list[str]:
 
 def naming_what_is_left_out(report: Report) -> Report:
     """Return a report of a call in Python with the sentences that name what is left out."""
-    reasons = {name: why or "no operation fits it" for name, why in report.not_judged.items()}
-    reasons |= dict.fromkeys(report.judged_alone, _ALONE)
+    reasons = reasons_by_name(report.not_judged, report.judged_alone)
     return replace(report, notices=(*report.notices, *left_out(reasons, _IN_PYTHON)))
+
+
+def reasons_by_name(not_judged: Mapping[str, str], judged_alone: Iterable[str]) -> dict[str, str]:
+    """Return the reason why each function is not judged that is no operation, or has to be checked by itself."""
+    reasons = {name: why or "no operation fits it" for name, why in not_judged.items()}
+    return reasons | dict.fromkeys(judged_alone, _ALONE)

@@ -40,6 +40,8 @@ SOFTMAX_LAWS = [name for name, law in LAWS.items() if law.operation.name == "sof
 
 @pytest.fixture(autouse=True)
 def implementation(pytester: pytest.Pytester) -> None:
+    # pytester forgets the modules that a run imports, and a law registers its check once.
+    laws()
     pytester.makepyfile(mine=IMPLEMENTATION)
 
 
@@ -261,3 +263,51 @@ def test_importing_the_plugin_costs_next_to_nothing() -> None:
 
 def _weights() -> int:
     return sum(law.operation.name == "attention_weights" for law in LAWS.values())
+
+
+UNJUDGED = (
+    IMPLEMENTATION
+    + """
+def sofmax(x):
+    return x * 2 + 1
+def banana(apples, pears):
+    return apples
+def my_softmax(x):
+    return softmax(x - x.max(axis=-1, keepdims=True))
+class Tower:
+    def __init__(self, d_model=8):
+        self.d_model = d_model
+    def forward(self, x):
+        return x
+"""
+)
+
+
+def test_what_is_not_judged_is_skipped_with_the_reason_and_named(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(mine=UNJUDGED)
+    result = run(
+        pytester,
+        "--veriformer",
+        "mine.py",
+        "--veriformer-tier",
+        "quick",
+        "-k",
+        "sofmax or banana or my_softmax or Tower or softmax.shape",
+        "-rs",
+    )
+    assert result.parseoutcomes()["passed"] == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*not judged by veriformer*",
+            "mine.py: banana (*",
+            "mine.py: my_softmax (another function is this operation*",
+        ]
+    )
+    result.stdout.fnmatch_lines(["mine.py: sofmax (*"])
+    result.stdout.fnmatch_lines(["mine.py: Tower (*"])
+    result.stdout.fnmatch_lines(["SKIPPED * not judged: *"])
+
+
+def test_nothing_is_named_where_everything_is_judged(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--veriformer", "mine.py", "-k", "softmax.shape")
+    assert "not judged" not in result.stdout.str()

@@ -19,6 +19,7 @@ from veriformer.adapters.matching import applied, backward_pairs, cached, docume
 from veriformer.adapters.matching.as_written import answers_as_written
 from veriformer.adapters.matching.classes import NO_FORWARD, classes_in, without_forward_pass
 from veriformer.adapters.matching.forms import Adopted, Form
+from veriformer.adapters.matching.frameworks_in_text import frameworks_named
 from veriformer.adapters.matching.imported import without_imported
 from veriformer.adapters.matching.layouts import AsItIs
 from veriformer.adapters.matching.losses import is_weighing
@@ -244,7 +245,7 @@ def _is_clear(name: str, function: Callable[..., Any], declared: str | None) -> 
         return False
     if declared is not None:
         return True
-    if frameworks_used(function) not in ((), ("numpy",)) or is_of_another_interface(function, name):
+    if frameworks_named(function) not in ((), ("numpy",)) or is_of_another_interface(function, name):
         return False
     return answers_as_written(function, name)
 

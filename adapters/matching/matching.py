@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 from veriformer.adapters import signatures
-from veriformer.adapters.array_kinds import frameworks_used
 from veriformer.adapters.arrays import ArrayFramework, framework
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.found_so_far import SO_FAR
@@ -28,6 +27,7 @@ from veriformer.adapters.matching import (
     training,
 )
 from veriformer.adapters.matching.forms import Adopted
+from veriformer.adapters.matching.frameworks_in_text import frameworks_named
 from veriformer.adapters.matching.layouts import ATTENTION, AsItIs, Changed, Layout, OneByOne, levels
 from veriformer.adapters.matching.looking import BudgetSpent
 from veriformer.adapters.matching.more_than_attention import more_than_attention
@@ -450,9 +450,11 @@ def _has_its_parameters(operation: str, takings: Sequence[Taking]) -> bool:
 
 
 def _frameworks(function: Callable[..., Any], declared: str | None) -> Iterator[ArrayFramework]:
-    names = (declared,) if declared else dict.fromkeys((*frameworks_used(function), "numpy"))
+    # What text alone speaks of is imported for it.
+    named = frameworks_named(function)
+    names = (declared,) if declared else dict.fromkeys((*named, "numpy"))
     for name in names:
-        if declared or name in sys.modules:
+        if declared or name in sys.modules or name in named:
             try:
                 yield framework(name)
             except LoadError:

@@ -40,6 +40,7 @@ from veriformer.adapters.matching.names import (
     nearest,
     parameters_of,
     suggested,
+    suggested_by_a_word,
     words_of,
 )
 from veriformer.adapters.matching.returned import returns_several
@@ -412,7 +413,8 @@ def _operations(
     for operation in sorted(of_name, key=lambda one: _lacking(one, takings)):
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
-    for operation in [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]:
+    others = [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]
+    for operation in dict.fromkeys((*others, *(one for one in suggested_by_a_word(name) if one not in of_name))):
         yield operation, False
 
 

@@ -78,6 +78,12 @@ def suggested(name: str) -> list[str]:
     return found
 
 
+def suggested_by_a_word(name: str) -> list[str]:
+    """Return the operations of which one word of a name is a name: what else it says may be of another operation."""
+    words = set(words_of(name)) - _MANNERS
+    return [one.name for one in forward_operations() if words & _names_of(one)]
+
+
 def _without_edges(words: Sequence[str]) -> list[str]:
     """Return the spellings of a name without words of manner at its beginning and its end, the longest first."""
     found = []
@@ -169,7 +175,7 @@ def is_called(name: str, parameter: Parameter) -> bool:
 
 def nearest(name: str, takings: Iterable[Taking], number: int = 3) -> list[tuple[str, list[str]]]:
     """Return the operations whose required parameters a function has most of, and those that it lacks of each."""
-    takings, of_name = list(takings), suggested(name)
+    takings, of_name = list(takings), suggested(name) or suggested_by_a_word(name)
     ranked = []
     for operation in forward_operations():
         required = [one for one in operation.parameters if one.requirement == "positional"]

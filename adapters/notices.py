@@ -14,6 +14,7 @@ from veriformer.adapters.implementation import Callables
 from veriformer.adapters.matching.forms import Adopted
 from veriformer.adapters.matching.meant import is_along_first_of_several
 from veriformer.adapters.matching.named_axes import says_columns
+from veriformer.adapters.matching.names import suggested
 from veriformer.adapters.matching.sources import may_be_input
 from veriformer.adapters.spelling import closest
 from veriformer.spec.extensions import installed
@@ -70,7 +71,7 @@ def _about_names(found: object, operations: Callables, judged: Mapping[str, str]
     otherwise = [
         f"{received} is judged as {judged[received]}; did you mean {meant}?"
         for received, meant in misspelt
-        if judged.get(received, meant) != meant
+        if judged.get(received, meant) != meant and not _is_its_name(received, judged[received])
     ]
     return otherwise + [
         f"{received} is not an operation; did you mean {meant}?"
@@ -79,6 +80,11 @@ def _about_names(found: object, operations: Callables, judged: Mapping[str, str]
         and received not in taken | set(judged)
         and not isinstance(_named(found, received), type)
     ]
+
+
+def _is_its_name(name: str, operation: str) -> bool:
+    """Return whether a name is one of an operation's, or that of a backward pass, which has many."""
+    return operation in suggested(name) or not OPERATIONS[operation].also_called
 
 
 def _about_keywords(operations: Callables) -> list[str]:

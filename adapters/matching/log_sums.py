@@ -42,14 +42,12 @@ def _told(trials: Trials, form: Form, probe: Probe) -> Iterator[tuple[str, str]]
     named = returned_names(trials.function)
     for pick, values in _others(trials, form, probe):
         said = _what_it_is(values, probe, for_each_sample=is_for_each_sample(form.layout))
-        if said is None or (
-            said.startswith(_NOT)
-            and not _is_called(trials, named.get(pick.at, "" if isinstance(pick.at, int) else str(pick.at)))
-        ):
-            continue
-        if not said.startswith(_NOT):
+        if said is not None and not said.startswith(_NOT):
             said = _elsewhere(trials, form, probe, pick.at) or said
-        yield f"its {_PLACES[pick.at]} result" if pick.at in _PLACES else f"its result {pick.at!r}", said
+        called = named.get(pick.at, "" if isinstance(pick.at, int) else str(pick.at))
+        # What nobody calls so need not be one.
+        if said is not None and (not said.startswith(_NOT) or _is_called(trials, called)):
+            yield f"its {_PLACES[pick.at]} result" if pick.at in _PLACES else f"its result {pick.at!r}", said
 
 
 def _others(trials: Trials, form: Form, probe: Probe) -> Iterator[tuple[Pick, np.ndarray]]:

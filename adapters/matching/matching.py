@@ -414,7 +414,9 @@ def _operations(
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
     others = [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]
-    for operation in dict.fromkeys((*others, *(one for one in suggested_by_a_word(name) if one not in of_name))):
+    # Another word beside attention says what else a function does.
+    by_word = [one for one in suggested_by_a_word(name) if one not in (*of_name, *ATTENTION, *_OF_HEADS)]
+    for operation in dict.fromkeys((*others, *by_word)):
         yield operation, False
 
 

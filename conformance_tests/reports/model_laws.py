@@ -115,8 +115,8 @@ def first_broken(report: ModelReport) -> str:
     left_out = {id(result) for _, result in [*explained_by_departures(report), *perhaps]}
     broken = most_telling_first([one for one in report.broken if id(one) not in left_out])
     if not broken and perhaps:
-        first, *more = _ids(perhaps)
-        return f"breaks {first}" + (f" and {counted(len(more), 'other law')}" if more else "")
+        named, *rest = _ids(perhaps)
+        return f"breaks {named}" + (f" and {counted(len(rest), 'other law')}" if rest else "")
     if not broken:
         return ""
     first, more = broken[0], len(broken) - 1

@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from veriformer.adapters.errors import LoadError, NoOperations
-from veriformer.adapters.matching.classes import classes_in, functions_beside, is_never_recorded, left_beside
+from veriformer.adapters.matching.classes import (
+    classes_in,
+    functions_beside,
+    is_never_recorded,
+    kinds_of_objects,
+    left_beside,
+)
 from veriformer.adapters.matching.more_than_attention import attentions_in
 from veriformer.conformance_tests.run.left_out import left_out
 from veriformer.conformance_tests.run.model_report import ModelReport
@@ -46,7 +52,10 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     left = [name for name in tops if name not in taken and name not in known]
     # A function of parameters and inputs may be a layer or a model, of which its file makes the parameters.
     layers = [name for name in functions_beside(source) if name in reasons and name not in known] if whole else []
-    others = _alone(source, report_of, list(dict.fromkeys((*first.judged_alone, *left, *layers))), reasons)
+    # Of a class whose object is judged, the object is what the file uses.
+    by_object = {kind for name, kind in kinds_of_objects(source).items() if name in first.taken_as}
+    alone = [name for name in dict.fromkeys((*first.judged_alone, *left, *layers)) if name not in by_object]
+    others = _alone(source, report_of, alone, reasons)
     told = [one for one in others if not _follows(one, first, reasons)]
     first = replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons)
     return _with_interrupt([first, *told], reasons)

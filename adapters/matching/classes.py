@@ -45,6 +45,24 @@ def classes_in(place: str) -> tuple[list[str], list[str]]:
     return [*alone, *_with_parameters(tree)], [name for name in models if name in used]
 
 
+def kinds_of_objects(place: str) -> dict[str, str]:
+    """Return the objects that a file makes of its own classes at its top, each with the name of its class."""
+    try:
+        tree = ast.parse(Path(place).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    classes = {one.name for one in tree.body if isinstance(one, ast.ClassDef)}
+    made = [one for one in tree.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
+    kinds = {
+        target.id: ast.unparse(one.value.func)
+        for one in made
+        if isinstance(one.value, ast.Call)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+    return {name: kind for name, kind in kinds.items() if kind in classes}
+
+
 def without_forward_pass(place: str) -> list[str]:
     """Return the public classes of a file with methods of their own and no forward pass, such as a trainer."""
     try:

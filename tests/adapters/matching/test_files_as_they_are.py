@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from veriformer.adapters.asked import Asked
 from veriformer.adapters.errors import LoadError
 from veriformer.adapters.implementation import Implementation
+from veriformer.cli import main
 from veriformer.conformance_tests import check
 
 Loaded = Callable[..., Implementation]
@@ -92,3 +94,29 @@ def test_a_class_of_attention_without_weights_is_a_function(
     named = {name for diagnosis in report.diagnoses for one in diagnosis.suspects for name in one.mistakes}
     assert named == ({mistake} if mistake else set())
     assert report.exit_status == int(bool(mistake))
+
+
+OBJECT = """
+import numpy as np
+
+
+class Attention:
+    def __call__(self, q, k, v):
+        logits = q @ np.swapaxes(k, -1, -2)
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        return shares / shares.sum(-1, keepdims=True) @ v
+
+
+attention = Attention()
+"""
+
+
+def test_a_class_whose_object_is_judged_is_not_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(OBJECT, encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        main(["check", str(path), "--tier", "quick"])
+    report = capsys.readouterr().out
+    assert end.value.code == 1
+    assert report.count("Diagnosis") == 1
+    assert "`scale_missing`" in report

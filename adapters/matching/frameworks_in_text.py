@@ -32,9 +32,11 @@ _ANNOTATIONS = (
 def frameworks_named(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the frameworks that a function uses, NumPy last, or the one that its text speaks of if it uses none."""
     used = frameworks_used(function)
-    if any(one != "numpy" for one in used) or not inspect.isfunction(function):
+    # The names in a text are those of where it was written, whatever the function is wrapped in.
+    written = inspect.unwrap(function)
+    if any(one != "numpy" for one in used) or not inspect.isfunction(written):
         return used
-    found = _by_annotations(function) or _by_calls(function)
+    found = _by_annotations(written) or _by_calls(written)
     return used if found is None else (found, *used)
 
 

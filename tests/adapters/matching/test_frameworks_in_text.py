@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 from veriformer.adapters.implementation import Implementation
+from veriformer.adapters.loading import load
 from veriformer.conformance_tests import check
 
 Loaded = Callable[..., Implementation]
@@ -82,3 +85,12 @@ def test_methods_of_a_class_of_the_file_and_of_modules_name_none(loaded: Loaded)
     found = loaded(OWN)
     assert found.framework.name == "numpy"
     assert check(found, laws="rms_norm.value", tier="quick").counts["failed"] == 0
+
+
+def swiglu(a: Any, b: Any) -> Any:
+    return a / (1 + np.exp(-a)) * b
+
+
+# It is judged between matrices, in a function of ours: its text is that of where it was written.
+def test_a_function_of_numpy_that_is_wrapped_stays_one_of_numpy() -> None:
+    assert load({"swiglu": swiglu}).framework.name == "numpy"

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
-from veriformer.conformance_tests.variants.decision import Decision, convention, harmless, mistake, neighbour, standard
+from veriformer.conformance_tests.variants.decision import Decision, convention, mistake, neighbour, standard
 from veriformer.conformance_tests.variants.family import Arguments, Family, Point
 
 LENGTH = Decision(
@@ -66,6 +66,12 @@ PROGRESS = Decision(
         standard("after_warmup", lambda step, warmup, total: (step - warmup) / (total - warmup)),
         mistake("schedule_decay_over_all_steps", lambda step, warmup, total: step / total),
         mistake("schedule_decay_of_total_length", lambda step, warmup, total: (step - warmup) / total),
+        # The least rate is returned from the last step on, where a right cosine has it anyway.
+        mistake(
+            "schedule_decay_of_total_length",
+            lambda step, warmup, total: (step - warmup) / total if step < total else 1.0,
+            "of_total_length_until_the_end",
+        ),
         neighbour("of_rest", lambda step, warmup, total: step / (total - warmup), "the warm-up counts as decay"),
         neighbour(
             "one_step_early",
@@ -138,11 +144,6 @@ AFTER = Decision(
     "What follows the end?",
     (
         standard("least", lambda rate, least, step, total: float(least) if step > total else rate),
-        harmless(
-            "least_from_the_end",
-            lambda rate, least, step, total: float(least) if step >= total else rate,
-            "the least rate is returned from the last step on, where the cosine has it anyway",
-        ),
         mistake("schedule_rises_again", lambda rate, least, step, total: rate),
         neighbour(
             "zero", lambda rate, least, step, total: 0.0 if step > total else rate, "the rate is 0 after the end"

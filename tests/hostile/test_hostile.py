@@ -86,7 +86,8 @@ def test_a_hostile_implementation_gets_its_verdict(name: str) -> None:
     if name == "torch_dtype":
         pytest.importorskip("torch")
     expected = TABLE[name]
-    report = run(name, expected.laws)
+    # In a fresh process a call may take half of the limit, on a busy machine as well.
+    report = run(name, expected.laws, time_limit=2.0 if "fresh one" in expected.words else 1.0)
     results = {result.law.id: result for result in report.results}
     assert set(results) == set(expected.laws)
     result = results[expected.law]

@@ -55,23 +55,9 @@ def reports_of(source: str, report_of: ReportOf, *, whole: bool) -> list[Report]
     # Of a class whose object is judged, the object is what the file uses.
     by_object = {kind for name, kind in kinds_of_objects(source).items() if name in first.taken_as}
     alone = [name for name in dict.fromkeys((*first.judged_alone, *left, *layers)) if name not in by_object]
-    others = _alone(source, report_of, alone, reasons)
-    told = [one for one in others if not _follows(one, first, reasons)]
+    others = _alone(source, report_of, alone, reasons, is_wrong=first.verdict == "violates")
     first = replace(first, notices=(*first.notices, *left_out(reasons, _HOW)), not_judged=reasons)
-    return _with_interrupt([first, *told], reasons)
-
-
-def _follows(report: Report, first: Report, reasons: dict[str, str]) -> bool:
-    """Return whether a report adds nothing: nothing was recognised, and the functions that it uses are wrong already.
-
-    Then what it is about is named with the others that are not judged.
-    """
-    unread = isinstance(report, ModelReport) and not report.is_recognised and not report.departures
-    if not unread or first.verdict != "violates":
-        return False
-    place, _, name = report.implementation.rpartition(":")
-    reasons[name] = f"too little of it was recognised: veriformer check {place}:{name}"
-    return True
+    return _with_interrupt([first, *others], reasons)
 
 
 def _of_classes(
@@ -98,16 +84,19 @@ def _of_classes(
     return _with_interrupt([first, *reports[1:]], reasons)
 
 
-def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict[str, str]) -> list[Report]:
+def _alone(
+    source: str, report_of: ReportOf, names: Sequence[str], reasons: dict[str, str], *, is_wrong: bool = False
+) -> list[Report]:
     """Return the reports on functions and classes by their names; those without one are added to `reasons`.
 
-    An interrupt leaves the others, which is their reason.
+    An interrupt leaves the others, which is their reason. Where operations of the file are known to be wrong
+    (`is_wrong`), what was not recognised breaks laws for their sake.
     """
     found = []
     for number, name in enumerate(names[:_MOST_ALONE]):
         try:
             report = report_of(f"{source}:{name}")
-            if report.exit_status == _NOT_JUDGED:
+            if report.exit_status == _NOT_JUDGED or (is_wrong and _is_unread(report)):
                 reasons[name] = f"too little of it was recognised: veriformer check {source}:{name}"
             else:
                 found.append(report)
@@ -123,6 +112,10 @@ def _alone(source: str, report_of: ReportOf, names: Sequence[str], reasons: dict
     for name in names[_MOST_ALONE:]:
         reasons[name] = f"veriformer check {source}:{name}"
     return found
+
+
+def _is_unread(report: Report) -> bool:
+    return isinstance(report, ModelReport) and not report.is_recognised and not report.departures
 
 
 def _is_interrupted(reasons: Mapping[str, str]) -> bool:

@@ -25,21 +25,24 @@ def hides_later_keys(trials: Trials, form: Form, probe: Probe, result: np.ndarra
     attends = form.operation in (*ATTENTION, "multi_head_attention")
     if not attends or is_near(result, probe.expected) or result.ndim < len(("L", "D")):
         return False
-    ends = [_rows_changed(trials, form, probe, result, key) for key in (0, -1)]
-    if any(one is None or one.size < 3 for one in ends) or all(one is not None and one.all() for one in ends):
-        return False
     seen = _seen(trials, form, probe, result)
     return seen is not None and any(_is_seen(seen, one, _without_numbers(result)) for one in _triangles(*seen.shape))
 
 
 def _seen(trials: Trials, form: Form, probe: Probe, result: np.ndarray) -> np.ndarray | None:
-    """Return which query gets another result from which key, (L, S)."""
+    """Return which query gets another result from which key, (L, S); None where all see both ends, or a call fails."""
     name = next((one for one in ("key", "context", "x") if one in probe.arguments), "")
     if not name:
         return None
-    keys = range(probe.arguments[name].shape[-2])
-    columns = [one for key in keys if (one := _rows_changed(trials, form, probe, result, key)) is not None]
-    return np.stack(columns, axis=-1) if len(columns) == len(keys) else None
+    last, *others = reversed(range(1, probe.arguments[name].shape[-2]))
+    columns: dict[int, np.ndarray] = {}
+    # The ends first, which tell most attentions from triangles.
+    for key in (0, last, *others):
+        changed = _rows_changed(trials, form, probe, result, key)
+        if changed is None or changed.size < 3 or (key == last and (columns[0] & changed).all()):
+            return None
+        columns[key] = changed
+    return np.stack([columns[key] for key in sorted(columns)], axis=-1)
 
 
 def _triangles(queries: int, keys: int) -> Iterator[np.ndarray]:

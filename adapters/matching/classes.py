@@ -52,15 +52,14 @@ def kinds_of_objects(place: str) -> dict[str, str]:
     except (OSError, SyntaxError, ValueError):
         return {}
     classes = {one.name for one in tree.body if isinstance(one, ast.ClassDef)}
-    made = [one for one in tree.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
-    kinds = {
-        target.id: ast.unparse(one.value.func)
-        for one in made
-        if isinstance(one.value, ast.Call)
+    return {
+        target.id: kind
+        for one in tree.body
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
+        if (kind := ast.unparse(one.value.func)) in classes
         for target in one.targets
         if isinstance(target, ast.Name)
     }
-    return {name: kind for name, kind in kinds.items() if kind in classes}
 
 
 def without_forward_pass(place: str) -> list[str]:

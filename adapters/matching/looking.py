@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 class BudgetSpent(Exception):
-    """The budget was spent before it was found out what a function is; the sentence says so."""
+    """The budget was spent before it was known which operation a function is; the sentence says so."""
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,4 @@ def refuse_if_spent() -> None:
     """Raise BudgetSpent where the time is over."""
     until = _until.get()
     if until is not None and time.monotonic() > until.end:
-        raise BudgetSpent(f"the budget of {until.budget:g} s was spent before it was found out what it is")
+        raise BudgetSpent(f"the budget of {until.budget:g} s was spent before its operation was known")

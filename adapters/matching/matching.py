@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
@@ -167,29 +168,35 @@ def matched(
         SO_FAR.doing(f"finding out what {name} is")
         try:
             best, reason = _best(name, function, of_class[0], asked.get(name) or of_class[1])
-        except BudgetSpent as spent:
-            others[name] = str(spent)
-            continue
-        SO_FAR.found(_meant(best) if best is not None else f"{name} is not to be judged: {reason}")
-        SO_FAR.doing(f"finding out what else {name} returns")
-        if best is None:
-            others[name] = reason
-            if asked.get(name) is None and _done_besides(function):
+            SO_FAR.found(_meant(best) if best is not None else f"{name} is not to be judged: {reason}")
+            SO_FAR.doing(f"finding out what else {name} returns")
+            if best is None:
+                others[name] = reason
+                if asked.get(name) is None and _done_besides(function):
+                    alone.append(name)
+            elif best.operation in taken or best.operation in candidates:
                 alone.append(name)
-        elif best.operation in taken or best.operation in candidates:
-            alone.append(name)
-        else:
-            candidates[best.operation] = best
-            other_result = _gradient_returned(best) or _weights_returned(best)
-            if other_result is None:
-                candidates[best.operation] = _saying_what_is_left(best)
-            for one in (other_result, _with_fewer_key_heads(best)):
-                if one is not None and one.operation not in (*taken, *candidates, *functions):
-                    candidates[one.operation] = one
+            else:
+                own_operation, *further = _all_that_it_is(best)
+                candidates[own_operation.operation] = own_operation
+                for one in further:
+                    if one.operation not in (*taken, *candidates, *functions):
+                        candidates[one.operation] = one
+        except BudgetSpent as spent:
+            # What is half known is not judged.
+            others[name] = str(spent)
     chosen = declared or _framework_of_most(candidates.values())
     if declared is None:
-        candidates = {key: _with_arrays_of(chosen, one, functions, asked) for key, one in candidates.items()}
+        with suppress(BudgetSpent):
+            candidates = {key: _with_arrays_of(chosen, one, functions, asked) for key, one in candidates.items()}
     return replace(_of_one_framework(candidates, alone, chosen), others=others)
+
+
+def _all_that_it_is(best: _Candidate) -> list[_Candidate]:
+    """Return what a function is, then the operations of what it returns besides and of fewer heads of keys."""
+    other_result = _gradient_returned(best) or _weights_returned(best)
+    own = best if other_result is not None else _saying_what_is_left(best)
+    return [own, *(one for one in (other_result, _with_fewer_key_heads(best)) if one is not None)]
 
 
 def _framework_of_most(candidates: Collection[_Candidate]) -> str:
@@ -415,7 +422,7 @@ def _operations(
         yield operation, True
     by_parameters = [one.name for one in forward_operations() if _has_its_parameters(one.name, takings)]
     others = [one for one in by_parameters if one not in of_name][:_MOST_OPERATIONS]
-    # Another word beside attention says what else a function does.
+    # A word other than attention says what else a function does.
     by_word = [one for one in suggested_by_a_word(name) if one not in (*of_name, *ATTENTION, *_OF_HEADS)]
     for operation in dict.fromkeys((*others, *by_word)):
         yield operation, False

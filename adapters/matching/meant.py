@@ -29,7 +29,7 @@ class Meant:
 
     `causal`: it is judged as causal. `least_rank`: the fewest axes of its arrays. `of_whole_arrays`: an attention whose
     text has more axes than those of a matrix. `of_joined_heads`: an attention that needs the number of heads, which
-    stand beside another axis in one. `of_columns`: a softmax that is said to be along the first axis.
+    share an axis with something else. `of_columns`: a softmax that is said to be along the first axis.
     """
 
     causal: bool

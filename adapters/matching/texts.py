@@ -7,7 +7,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from veriformer.adapters.matching.names import words_of
@@ -140,39 +139,28 @@ def _hidden_by_what_it_calls(function: Callable[..., Any], parameter: str) -> bo
     """Return what the functions of the file say of a mask that is handed to them as it is; None where they differ."""
     home = getattr(inspect.unwrap(function), "__globals__", {})
     said: set[bool | None] = set()
-    for called, name in _handed_on(function, parameter):
+    for called, argument in _handed_on(function, parameter):
         helper = home.get(called)
-        if not inspect.isfunction(helper) or helper.__globals__ is not home or name(helper) is None:
+        if not inspect.isfunction(helper) or helper.__globals__ is not home:
             continue
-        documented = inspect.getdoc(helper) or ""
-        by_name = _hidden_by(documented, "|".join(map(re.escape, _parameters(helper))), str(name(helper)))
-        said.add(_hidden_in([documented]) if by_name is None else by_name)
+        names = _parameters(helper)
+        name = argument if isinstance(argument, str) else next(iter(names[argument:]), "")
+        if name in names:
+            documented = inspect.getdoc(helper) or ""
+            by_name = _hidden_by(documented, "|".join(map(re.escape, names)), name)
+            said.add(_hidden_in([documented]) if by_name is None else by_name)
     return said.pop() if len(said) == 1 else None
 
 
-def _handed_on(
-    function: Callable[..., Any], parameter: str
-) -> Iterator[tuple[str, Callable[[Callable[..., Any]], str | None]]]:
-    """Yield the names of what code calls with a parameter as it is, and how to tell as which argument."""
-    tree = tree_of(function)
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call):
-            continue
-        for place, given in enumerate(node.args):
-            if isinstance(given, ast.Name) and given.id == parameter:
-                yield called_name(node.func), partial(_parameter_at, place=place)
-        for keyword in node.keywords:
-            if isinstance(keyword.value, ast.Name) and keyword.value.id == parameter and keyword.arg:
-                yield called_name(node.func), partial(_parameter_called, name=keyword.arg)
-
-
-def _parameter_at(helper: Callable[..., Any], place: int) -> str | None:
-    found = _parameters(helper)
-    return found[place] if place < len(found) else None
-
-
-def _parameter_called(helper: Callable[..., Any], name: str) -> str | None:
-    return name if name in _parameters(helper) else None
+def _handed_on(function: Callable[..., Any], parameter: str) -> Iterator[tuple[str, int | str]]:
+    """Yield the names of what code calls with a parameter as it is, and as which argument: its place, or its name."""
+    for node in ast.walk(tree_of(function) or ast.Module([], [])):
+        if isinstance(node, ast.Call):
+            given: list[tuple[int | str, ast.expr]] = [*enumerate(node.args)]
+            given += [(one.arg or "", one.value) for one in node.keywords]
+            for argument, value in given:
+                if isinstance(value, ast.Name) and value.id == parameter:
+                    yield called_name(node.func), argument
 
 
 def says_result_hides(function: Callable[..., Any]) -> bool | None:

@@ -49,3 +49,8 @@ class Diagnosis:
     cut_short: bool = False
     untried: int = 0
     problem: str = ""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether computing one mistake, or one pair of them, gives the results, and no other does."""
+        return self.how == "reproduced" and len(self.suspects) == 1

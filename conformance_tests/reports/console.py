@@ -14,7 +14,6 @@ from veriformer.conformance_tests.reports.of_operations import (
     LABEL_OF_SECTION,
     broken_operations,
     by_operation,
-    doubtful_operations,
     failures,
     mistakes_found,
     other_operations,
@@ -63,7 +62,7 @@ def report_lines(report: Report, options: Options = DEFAULTS) -> Lines:
         *([[*first, *found, *others_in_brief(report, options)]] if is_brief else [first, found]),
         _expected_failures(report, options),
         _stale(report, options),
-        doubtful_operations(report, options) if is_brief else other_operations(report, options),
+        other_operations(report, options, only_doubtful=is_brief),
         *broken,
         mistakes_found(report, options) if len(broken) > 1 else [],
     ]

@@ -70,11 +70,14 @@ def told_before(report: Report, operation: str) -> Diagnosis | None:
     """Return the diagnosis of an earlier operation that names the same mistake with certainty."""
     earlier: list[Diagnosis] = []
     for diagnosis in report.diagnoses:
-        certain = diagnosis.how == "reproduced" and len(diagnosis.suspects) == 1
         if diagnosis.operation == operation:
-            same = (one for one in earlier if certain and one.suspects[0].mistakes == diagnosis.suspects[0].mistakes)
+            same = (
+                one
+                for one in earlier
+                if diagnosis.is_certain and one.suspects[0].mistakes == diagnosis.suspects[0].mistakes
+            )
             return next(same, None)
-        earlier += [diagnosis] if certain else []
+        earlier += [diagnosis] if diagnosis.is_certain else []
     return None
 
 

@@ -97,8 +97,8 @@ def _mistake(operation: OperationComparison, side: int) -> str:
 
 def _explained(check: Report, operation: str) -> tuple[Explanation, ...]:
     """Return what is known of the mistakes of an operation where they are certain; nothing else."""
-    found = next((one for one in check.diagnoses if one.operation == operation and one.how == "reproduced"), None)
-    if found is None or len(found.suspects) != 1:
+    found = next((one for one in check.diagnoses if one.operation == operation and one.is_certain), None)
+    if found is None:
         return ()
     return explanations(operation, found.suspects[0], findings_of(check, operation))
 

@@ -114,14 +114,12 @@ def first_broken(report: ModelReport) -> str:
     perhaps = perhaps_by_departures(report)
     left_out = {id(result) for _, result in [*explained_by_departures(report), *perhaps]}
     broken = most_telling_first([one for one in report.broken if id(one) not in left_out])
-    if not broken and perhaps:
-        named, *rest = _ids(perhaps)
-        return f"breaks {named}" + (f" and {counted(len(rest), 'other law')}" if rest else "")
-    if not broken:
+    names = [one.law.id for one in broken] or _ids(perhaps)
+    if not names:
         return ""
-    first, more = broken[0], len(broken) - 1
-    others = f", and {counted(more, 'other law')}" if more else ""
-    return f"breaks {first.law.id}{others}: {plain(first.law.statement).rstrip('.')}"
+    others = f", and {counted(len(names) - 1, 'other law')}" if len(names) > 1 else ""
+    statement = f": {plain(broken[0].law.statement).rstrip('.')}" if broken else ""
+    return f"breaks {names[0]}{others}{statement}"
 
 
 def _broken(judged: Judged, results: Sequence[LawResult], options: Options) -> Iterator[Lines]:

@@ -138,9 +138,8 @@ def _broken_operation(report: Report, name: str) -> Iterator[Entry]:
 def _suspected(report: Report, diagnosis: Diagnosis) -> str:
     """Return the likeliest mistakes of an operation, each with its sentence."""
     known = explanations(diagnosis.operation, diagnosis.suspects[0], findings_of(report, diagnosis.operation))
-    sure = diagnosis.how == "reproduced" and len(diagnosis.suspects) == 1
     said = "; ".join(plain(f"{one.name}: {one.sentence.rstrip('.')}", 400) for one in known)
-    return said if sure else f"perhaps {said}"
+    return said if diagnosis.is_certain else f"perhaps {said}"
 
 
 def _pictures(verdict: Verdict) -> Iterator[Entry]:

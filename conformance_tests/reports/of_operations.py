@@ -65,9 +65,13 @@ def mistakes_found(report: Report, options: Options) -> Lines:
     return [heading("What is wrong"), *(line for its in lines for line in its)]
 
 
-def other_operations(report: Report, options: Options) -> Lines:
-    """Return a line for each operation that breaks no law, but for those that are expected to."""
+def other_operations(report: Report, options: Options, *, only_doubtful: bool = False) -> Lines:
+    """Return a line for each operation that breaks no law, but for those that are expected to.
+
+    With `only_doubtful` it is one for each of which not every law was seen to hold.
+    """
     groups = _groups(report, broken=False)
+    groups = {name: results for name, results in groups.items() if _is_doubtful(results) or not only_doubtful}
     column = _column(groups, options.width)
     return [line for name, results in groups.items() for line in _counts(report, name, results, column, options)]
 
@@ -84,13 +88,6 @@ def others_in_brief(report: Report, options: Options) -> Lines:
     passed = sum(result.status == "passed" for _, results in whole for result in results)
     text = f"{joined([name for name, _ in whole])} ({counted(passed, 'law')})"
     return entry("Hold", text, options.width, indent=0, label_width=LABEL_OF_SECTION)
-
-
-def doubtful_operations(report: Report, options: Options) -> Lines:
-    """Return a line for each operation that breaks no law unexpectedly, but of which not every law was seen to hold."""
-    groups = {name: results for name, results in _groups(report, broken=False).items() if _is_doubtful(results)}
-    column = _column(groups, options.width)
-    return [line for name, results in groups.items() for line in _counts(report, name, results, column, options)]
 
 
 def _is_doubtful(results: Iterable[LawResult]) -> bool:

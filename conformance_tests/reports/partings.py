@@ -115,8 +115,7 @@ def certain_mistakes(operation: OperationComparison, side: int) -> list[str]:
     """Return the mistakes that one of the two is certain to make in an operation."""
     check = operation.checks[side]
     diagnoses = check.diagnoses if check is not None else ()
-    certain = [one.suspects for one in diagnoses if one.how == "reproduced" and len(one.suspects) == 1]
-    return [mistake for suspects in certain for mistake in suspects[0].mistakes]
+    return [mistake for one in diagnoses if one.is_certain for mistake in one.suspects[0].mistakes]
 
 
 def short_names(comparison: Comparison) -> Names:

@@ -19,8 +19,8 @@ def gallery_page() -> dict[str, str]:
     """Return the gallery, by its path."""
     number = _NUMBERS.get(len(EXHIBITS), str(len(EXHIBITS)))
     introduction = (
-        f"{number} mistakes that people make in Transformers, each as a picture of the right result beside the wrong "
-        "one. The wrong result comes from the same formula with one decision changed. `veriformer check "
+        f"{number} mistakes that people make in Transformers, each as a picture of the right and the wrong "
+        "result. The wrong result comes from the same formula with one decision changed. `veriformer check "
         f"my_attention.py` looks for all of these mistakes, and for {link('all others of the catalogue', ALL)}."
     )
     return {

@@ -297,7 +297,7 @@ def test_one_cause_is_told_once_and_last(tmp_path: Path) -> None:
     guess = replace(named, suspects=(Suspect(("bias_cache_shape_stale",), 0.1),))
     guessed = (replace(laws[0], report=replace(laws[0].report, diagnoses=(guess,))),)
     beside = report_text(model_report("model.py:GPT", gpt([departure(SCALE)]), laws=guessed))
-    assert "and breaks model.batch.independence and 2 other laws" in words(beside.partition("\n\n")[0])
+    assert "and breaks model.batch.independence, and 2 other laws" in words(beside.partition("\n\n")[0])
     assert "3 laws break too, perhaps by the departure below" in words(beside)
     assert "`bias_cache_shape_stale`" not in beside
     # Numbers that are drawn anew spoil every comparison of two calls.

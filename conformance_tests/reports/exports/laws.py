@@ -115,10 +115,9 @@ class _Operation:
     def _diagnosed(self, diagnosis: Diagnosis, results: Sequence[LawResult]) -> Problem:
         first = next(iter(most_telling_first(results)), results[0])
         suspect, findings = diagnosis.suspects[0], findings_of(self.report, self.name)
-        certain = diagnosis.how == "reproduced" and len(diagnosis.suspects) == 1
         mistakes = explanations(self.name, suspect, findings)
         say = f"{counted(len(results), 'law')} {'says' if len(results) == 1 else 'say'} so"
-        if certain:
+        if diagnosis.is_certain:
             rule = next((one.name for one in mistakes if one.recorded), first.law.id)
             sentence = f"{_named([one.name for one in mistakes])} in {self.name}: {_all(mistakes)}; {say}"
         else:

@@ -47,7 +47,7 @@ class Fault:
     @property
     def is_certain(self) -> bool:
         """Whether the results are those of one mistake, or of mistakes made together, and of no other."""
-        return self.diagnosis is not None and self.diagnosis.how == "reproduced" and len(self.diagnosis.suspects) == 1
+        return self.diagnosis is not None and self.diagnosis.is_certain
 
     @property
     def sure(self) -> str:

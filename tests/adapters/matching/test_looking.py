@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.isolation.limits import ProcessLimits
 from veriformer.adapters.isolation.loading import load_within
 from veriformer.adapters.loading import load, load_again
-from veriformer.adapters.matching.looking import looking_for
+from veriformer.adapters.matching import trying
+from veriformer.adapters.matching.looking import BudgetSpent, looking_for
 
 SLOW = """
 import time
@@ -25,12 +28,17 @@ def attention(q, k, v):
     time.sleep(0.3)
     return softmax(q @ np.swapaxes(k, -1, -2)) @ v
 """
-WHY = "the budget of 1 s was spent before it was found out what it is"
+WHY = "the budget of 1 s was spent before its operation was known"
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     weights = np.exp(q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5)
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True) @ v)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    raised = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 @pytest.mark.parametrize("limits", (None, ProcessLimits()))
@@ -68,3 +76,21 @@ def test_a_copy_is_found_out_again_whatever_it_takes(tmp_path: Path) -> None:
     finally:
         found.close()
         other.close()
+
+
+# The time may be over at any call: while the mask, the weights that it returns, or fewer heads of keys are tried.
+def test_the_search_may_end_at_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = whole = 0
+    while not whole:
+        left = iter(range(ended))
+
+        def spend(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise BudgetSpent(WHY)
+
+        monkeypatch.setattr(trying, "refuse_if_spent", spend)
+        # Where nothing was known, that is said.
+        with suppress(LoadError):
+            whole = len(load({"attention": attention, "softmax": softmax}).taken_as) == 2
+        ended += 1
+    assert ended > 5

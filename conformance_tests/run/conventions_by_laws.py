@@ -47,7 +47,7 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     with captured(run.implementation):
         # Under another layout, for example, other calls raise; which ones is explored when all laws are judged.
         others = [_unasked(under(profile, values)) for values in others_standing(profile)]
-        on_case, on_all = partial(_holds, run), partial(_judged, run)
+        on_case, on_all = partial(holds_on_its_case, run), partial(_judged, run)
         found = explaining(profile, others, about, its, on_case, on_all)
     if found is None:
         return {}
@@ -64,8 +64,8 @@ def _unasked(profile: Profile) -> Profile:
     return replace(profile, subject=replace(profile.subject, refusals=None))
 
 
-def _holds(run: Run, profile: Profile, result: LawResult) -> bool:
-    """Return whether a law holds on the case that broke it."""
+def holds_on_its_case(run: Run, profile: Profile, result: LawResult) -> bool:
+    """Return whether a law holds under the conventions of a profile on the case that broke it."""
     case = result.counterexample.case if result.counterexample else None
     return run.search(laws()[result.law.id], profile).judge(case).kind == "holds"
 

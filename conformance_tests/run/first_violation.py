@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from veriformer.conformance_tests.conventions.standing import others_standing, under
 from veriformer.conformance_tests.core.first_calls import FirstCalls
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import first_few
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.work import Work
+from veriformer.conformance_tests.run.conventions_by_laws import holds_on_its_case
 from veriformer.conformance_tests.run.printing import captured
 
 if TYPE_CHECKING:
@@ -21,16 +23,23 @@ _MOST_NAMED = 2
 def first_violation(run: Run, result: LawResult) -> str:
     """Return what the first violated law of an operation shows, in a sentence; empty where that may yet change.
 
-    A convention that no question has settled may explain the violation, and a wrong forward pass that of a gradient.
+    Another value of a convention that no question has settled may explain the violation, and a wrong forward pass that
+    of a gradient.
     """
     operation = result.law.operation.name
-    unsettled = any(finding.unknown for finding in run.findings_of(operation))
-    if result.status != "failed" or unsettled or operation in run.implementation.derived:
+    if result.status != "failed" or operation in run.implementation.derived or _holds_otherwise(run, result):
         return ""
     said = f"{operation}: {result.law.id} does not hold ({result.law.statement.rstrip('.')})"
     mistakes = _reproduced(run, result) if run.options.diagnosis else []
     named = f"; on its case the outputs are those of {first_few(mistakes, _MOST_NAMED)}" if mistakes else ""
     return f"{said}{named}. The other laws follow."
+
+
+def _holds_otherwise(run: Run, result: LawResult) -> bool:
+    """Return whether the law holds on its case under another value of a convention that is not settled."""
+    profile = run.profile_of(result.law.operation)
+    with captured(run.implementation):
+        return any(holds_on_its_case(run, under(profile, values), result) for values in others_standing(profile))
 
 
 def _reproduced(run: Run, result: LawResult) -> list[str]:

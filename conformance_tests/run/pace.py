@@ -42,6 +42,7 @@ _CALLS_A_CASE = 1.5
 class Progress:
     """The progress of a run, reported before each law, or with each result where workers try the laws.
 
+    `law` is the law that is tried, or afterwards what is looked for.
     `done` and `total` count the laws that are tried, not those about what is not declared.
     `forecast` is the expected time of a long run in words; it is reported once, and otherwise empty.
     `found` is what the first violated law of an operation shows, in a sentence: once for each operation that breaks

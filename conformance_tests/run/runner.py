@@ -128,6 +128,7 @@ class Run:
         try:
             for result in self._results(most_revealing_first(chosen)):
                 tried[result.law.id] = result
+            self._tell_stage("looking for the smallest cases", tried.values())
             tried |= judged_under_others(self, chosen, tried)
             tried |= self._with_smallest_cases([tried[law.id] for law in chosen if law.id in tried])
         except KeyboardInterrupt:
@@ -135,6 +136,12 @@ class Run:
                 raise
             return {law.id: self._left(law) for law in chosen} | tried, True
         return tried, False
+
+    def _tell_stage(self, stage: str, results: Iterable[LawResult]) -> None:
+        """Report what is done when the laws have been tried, where any of them is broken."""
+        judged = [result for result in results if result.status != "not_declared"]
+        if any(map(is_broken, judged)):
+            self.options.show(Progress(self.implementation.name, stage, len(judged), len(judged)))
 
     def _left(self, law: Law) -> LawResult:
         """Return the result of a law that an interrupt left."""
@@ -144,6 +151,7 @@ class Run:
     def diagnosed(self, report: Report) -> Report:
         """Return the report with the diagnoses of the broken laws."""
         started = time.monotonic()
+        self._tell_stage("looking for the mistake", report.results)
         try:
             diagnoses = tuple(self.diagnoses(report.results))
         except KeyboardInterrupt:

@@ -61,6 +61,8 @@ _SMALL, _OF_ALL_SIZES = 0.25, 0.25
 # Of so many drawn cases, so many are tried of each length. More of one length would be spent on its many values and
 # settings, when a longer case may fail at once; fewer would pass over the one setting in which it fails.
 _SWEPT_DRAWS = 1200
+# The same where the search is brief: to draw more cases takes longer than to try those few that are tried.
+_BRIEFLY_DRAWN = 300
 _TRIED_ALIKE = 8
 # Where there are few different cases, most draws repeat one: after so many there are hardly others.
 _DRAWS_PER_CASE = 3
@@ -250,7 +252,8 @@ class Search:
         A part of all tries is made.
         """
         self._until = self._tried + part * self._most
-        found = self._first_wanted(self._few_of_each_length(self._drawn(limits, _SWEPT_DRAWS)))
+        drawn = self._drawn(limits, _BRIEFLY_DRAWN if self.briefly else _SWEPT_DRAWS)
+        found = self._first_wanted(self._few_of_each_length(drawn))
         self._until = math.inf
         return found
 

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Protocol
 
 from veriformer.adapters.matching.namespaces import (
     broadcast,
+    is_of_jax,
     joined,
+    of_each,
     part_of,
     reshaped,
     shape_of,
@@ -172,8 +174,35 @@ class OneByOne:
     def call(self, inner: Inner, arguments: Arguments) -> Any:
         """Return the results of all calls as one array."""
         outer = shape_of(arguments[self.names[0]])[: self.axes]
-        results = [self.back(inner(self._at(arguments, place))) for place in _places(outer)]
-        return reshaped(stacked(results), (*outer, *shape_of(results[0])))
+        results = self._at_once(inner, arguments, outer)
+        if results is None:
+            results = stacked([self.back(inner(self._at(arguments, place))) for place in _places(outer)])
+        return reshaped(results, (*outer, *shape_of(results)[1:]))
+
+    def _at_once(self, inner: Inner, arguments: Arguments, outer: Sequence[int]) -> Any:
+        """Return the results of the calls with JAX's arrays; None for other arrays, and where samples share heads."""
+        of_call = [name for name in (*self.names, *_OF_LOGITS) if self._differs(name, arguments)]
+        whole = {name: shape_of(arguments[name])[self.axes :] for name in of_call}
+        lengths = {length for name in of_call for length in zip(shape_of(arguments[name]), outer, strict=False)}
+        if not is_of_jax(arguments[self.names[0]]) or any(own not in (1, all_of) for own, all_of in lengths):
+            return None
+        flat = [
+            reshaped(broadcast(arguments[name], (*outer, *whole[name])), (size_of(outer), *whole[name]))
+            for name in of_call
+        ]
+
+        def of_one(*parts: Any) -> Any:
+            turned = (
+                transposed(part, _LENGTHS_FIRST) if self.lengths_first and name in self.names else part
+                for name, part in zip(of_call, parts, strict=True)
+            )
+            return self.back(inner({**arguments, **dict(zip(of_call, turned, strict=True))}))
+
+        return of_each(of_one, *flat) if flat[0].shape[0] else None
+
+    def _differs(self, name: str, arguments: Arguments) -> bool:
+        """Return whether each call has its own part of an argument."""
+        return name in arguments and (name in self.names or len(shape_of(arguments[name])) == 4)
 
     def back(self, result: Any) -> Any:
         """Return a result, or a gradient, of one call with heads before lengths."""
@@ -240,7 +269,8 @@ def refuse_lengths(arguments: Arguments, *, equal: bool) -> None:
 
 def is_for_each_sample(layout: Layout) -> bool:
     """Return whether a call of the interface may be one of the function for each of its samples."""
-    return any(one.for_each_sample if isinstance(one, Around) else isinstance(one, OneByOne) for one in levels(layout))
+    of_one = (OneByOne, _EachVector)
+    return any(one.for_each_sample if isinstance(one, Around) else isinstance(one, of_one) for one in levels(layout))
 
 
 def _places(outer: Sequence[int]) -> list[tuple[int, ...]]:
@@ -384,8 +414,9 @@ class _EachVector:
         array = arguments[self.name]
         shape = shape_of(array)
         rows = reshaped(array, (size_of(shape[:-1]), shape[-1]))
-        results = [inner({**arguments, self.name: rows[number]}) for number in range(shape_of(rows)[0])]
-        return reshaped(stacked(results), shape) if results else array
+        if not shape_of(rows)[0]:
+            return array
+        return reshaped(of_each(lambda row: inner({**arguments, self.name: row}), rows), shape)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ what only moves entries is left to NumPy: JAX would compile each move anew for e
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -32,6 +33,11 @@ def _root(array: Any) -> str:
 
 def _module(array: Any) -> Any:
     return sys.modules[_MODULES.get(_root(array), "numpy")]
+
+
+def is_of_jax(array: Any) -> bool:
+    """Return whether an array is one of JAX, be it traced or not."""
+    return _root(array) in ("jax", "jaxlib")
 
 
 def has_values(array: Any) -> bool:
@@ -78,6 +84,19 @@ def stacked(arrays: Sequence[Any]) -> Any:
     if _root(first) == "tinygrad":
         return first.stack(*others)
     return _module(first).stack(list(arrays))
+
+
+def of_each(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Return what a function gives for each part of arrays along their first axis, stacked along a new first one.
+
+    Op by op, JAX takes longer for each part than for all at once, and longer yet to go back through all of them.
+    """
+    if is_of_jax(arrays[0]) and shape_of(arrays[0])[0] > 1:
+        # What decides by values, or leaves JAX, cannot be called for all at once.
+        with contextlib.suppress(Exception):
+            return sys.modules["jax"].vmap(function)(*arrays)
+    parts = range(shape_of(arrays[0])[0])
+    return stacked([function(*(part_of(array, number) for array in arrays)) for number in parts])
 
 
 def part_of(array: Any, place: Any) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
 from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.namespaces import has_values, part_of, shape_of, stacked, transposed
+from veriformer.adapters.matching.namespaces import has_values, of_each, part_of, shape_of, stacked, transposed
 
 FARTHEST = 20_000
 """The last position that is reached by a row in its place: more rows would be too many."""
@@ -31,17 +29,7 @@ class SampleBySample(Around):
         def of_one(own: Any, its: Any) -> Any:
             return part_of(self.layout.call(inner, {**arguments, "x": own[None], "positions": its}), 0)
 
-        if shape_of(x)[0] > 1 and type(x).__module__.partition(".")[0] in ("jax", "jaxlib"):
-            # Op by op, JAX takes longer for each sample than for all at once.
-            try:
-                return sys.modules["jax"].vmap(of_one)(x, positions)
-            except Exception:
-                return _one_by_one(of_one, x, positions)
-        return _one_by_one(of_one, x, positions)
-
-
-def _one_by_one(of_one: Callable[[Any, Any], Any], x: Any, positions: Any) -> Any:
-    return stacked([of_one(part_of(x, b), part_of(positions, b)) for b in range(shape_of(x)[0])])
+        return of_each(of_one, x, positions)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ Without a budget no result depends on a clock; with one, time decides which laws
 from __future__ import annotations
 
 import math
+import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 _FIRST_LAWS = 2
 _FIRST_LAWS_THAT_DIFFER = 6
 _ALIKE = 4.0
+# Where each shape is compiled, the first laws take longest: a fifth of all must have been tried, and the laws of an
+# operation tell of its others from the third on.
+_COMPILED_SHARE, _COMPILED_OWN = 0.2, 3
 # Shorter runs need no announcement, and a shorter time of the first laws may be due to a momentary delay.
 _LONG = 60.0
 _TELLING = 2.0
@@ -152,10 +156,11 @@ class Pace:
 
     def tell(self, implementation: Implementation, left: list[Law], options: RunOptions, stands: Progress) -> None:
         """Report the expected time as soon as the laws that were tried show that those that are left will take long."""
-        if not self.can_tell(compiles=implementation.framework.compiles_per_shape):
+        compiles = implementation.framework.compiles_per_shape
+        if not self.can_tell(compiles=compiles) or (compiles and stands.done < _COMPILED_SHARE * stands.total):
             return
         declared = [law for law in left if not not_declared(implementation, law)]
-        if forecast := self.forecast(declared, options.selection):
+        if forecast := self.forecast(declared, options.selection, compiles=compiles):
             options.show(replace(stands, forecast=forecast))
 
     def can_tell(self, *, compiles: bool) -> bool:
@@ -166,17 +171,19 @@ class Pace:
         alike = not compiles and max(each) <= _ALIKE * min(each)
         return alike or len(each) >= _FIRST_LAWS_THAT_DIFFER
 
-    def forecast(self, left: Iterable[Law], selection: Selection) -> str:
+    def forecast(self, left: Iterable[Law], selection: Selection, *, compiles: bool = False) -> str:
         """Return the expected time of a long run in words, once; otherwise nothing.
 
         seconds = Σ calls of a law · seconds of a call of its operation, or of any where none of its laws was tried
+
+        Where each shape is compiled, the first laws take most of that time, and a law in the middle tells of the rest.
         """
+        a_call, least = (_in_the_middle, _COMPILED_OWN) if compiles else (_on_average, 1)
         seconds = 0.0
         for law in left:
-            own = [one for one in self._measured if one.operation == law.statement.operation.name] or self._measured
-            each = sum(one.seconds for one in own) / sum(one.calls for one in own)
-            seconds += expected_calls([law], selection) * each
-        each = sum(one.seconds for one in self._measured) / sum(one.calls for one in self._measured)
+            own = [one for one in self._measured if one.operation == law.statement.operation.name]
+            seconds += expected_calls([law], selection) * a_call(own if len(own) >= least else self._measured)
+        each = a_call(self._measured)
         return self._announcement(seconds, f"a call takes about {each:.2g} s", "--workers N divides the work, ")
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
@@ -194,6 +201,14 @@ class Pace:
         if self.budget is not None:
             advice = f"the budget allows {self.budget:g} s of it" if seconds > self.budget else ""
         return f"{duration(seconds)}: {why}" + (f"; {advice}" if advice else "")
+
+
+def _on_average(measured: Sequence[Measured]) -> float:
+    return sum(one.seconds for one in measured) / sum(one.calls for one in measured)
+
+
+def _in_the_middle(measured: Sequence[Measured]) -> float:
+    return statistics.median_low(one.each for one in measured)
 
 
 def duration(seconds: float) -> str:

@@ -249,6 +249,20 @@ def test_where_each_shape_is_compiled_the_first_laws_do_not_tell() -> None:
     assert [compiled for _, compiled in told].index(True) == 5
 
 
+# The first law of an operation compiles most shapes: an average would make minutes of seconds.
+def test_where_each_shape_is_compiled_a_law_in_the_middle_tells() -> None:
+    slow, chosen = Slow(), [law for law in laws().values() if law.statement.operation.name == "softmax"]
+    pace, stopwatch = Pace(clock=slow.clock), Stopwatch(slow.clock)
+    for law, each in zip(chosen, (20.0, 4.0, 0.3, 0.3, 0.3), strict=False):
+        with pace.measuring(law, stopwatch):
+            for _ in range(4):
+                with stopwatch.timing():
+                    slow.clock.now += each
+    left = chosen[5:]
+    expected = duration(0.3 * expected_calls(left, Selection()))
+    assert pace.forecast(left, Selection(), compiles=True).startswith(expected)
+
+
 def test_the_number_of_calls_is_foretold_roughly() -> None:
     slow = Slow()
     run_of(slow, None)

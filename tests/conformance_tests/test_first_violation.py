@@ -68,3 +68,28 @@ def test_the_report_is_the_same_with_and_without(operations: dict[str, Any]) -> 
     first, second = told(operations)[1], told(operations, at_once=False)[1]
     assert [(one.law.id, one.status) for one in first.results] == [(one.law.id, one.status) for one in second.results]
     assert first.diagnoses == second.diagnoses
+
+
+def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, mask: Any = None) -> np.ndarray:
+    """Softmax over the queries; a program that fails at rows without keys, so that no question settles them."""
+    if mask is not None and not np.broadcast_to(mask, (*query.shape[:3], key.shape[2])).any(axis=-1).all():
+        raise ValueError("a row has no key")
+    logits = query @ np.swapaxes(key, -1, -2) / np.sqrt(query.shape[-1])
+    logits = logits if mask is None else np.where(mask, logits, -1e9)
+    return np.asarray(softmax(np.swapaxes(logits, -1, -2)).swapaxes(-1, -2) @ value).astype(query.dtype)
+
+
+def test_a_convention_that_is_not_settled_hides_no_violation_that_every_value_leaves() -> None:
+    found, report = told({"scaled_dot_product_attention": attention})
+    assert any(finding.unknown for finding in report.findings)
+    assert [progress.found.partition(":")[0] for progress in found] == ["scaled_dot_product_attention"]
+    assert "softmax_wrong_axis" in found[0].found
+
+
+def test_what_is_looked_for_after_the_last_law_is_shown() -> None:
+    shown: list[Progress] = []
+    run_check(
+        SimpleNamespace(softmax=without_the_maximum), RunOptions(Selection(effort="quick"), progress=shown.append)
+    )
+    assert [one.law for one in shown[-2:]] == ["looking for the smallest cases", "looking for the mistake"]
+    assert shown[-1].done == shown[-1].total

@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from veriformer.adapters import signatures
@@ -15,12 +15,15 @@ from veriformer.adapters.errors import LoadError
 from veriformer.adapters.files import load_file
 from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.looking import BudgetSpent
+from veriformer.adapters.matching.meant import NORMS
 from veriformer.adapters.matching.probes import SIZES, Probe, drawn_argument
 from veriformer.adapters.matching.texts import tree_of
 from veriformer.adapters.matching.trying import Trials
 from veriformer.spec.operations import OPERATIONS
 
 _SEED = 5
+_OF_VECTORS = (*NORMS, "softmax")
+_SUMS = ("sum", "max", "amax", "mean", "var", "std", "average")
 
 
 def answers_as_written(function: Callable[..., Any], operation: str) -> bool:
@@ -30,6 +33,8 @@ def answers_as_written(function: Callable[..., Any], operation: str) -> bool:
     is the laws' matter. A function that no copy can be made of is taken to answer. What it returns is not compared:
     the reference is not imported for functions that are called as they are written.
     """
+    if operation in _OF_VECTORS and _is_of_one_vector(function):
+        return False
     if not _has_few_axes(function):
         return True
     record = OPERATIONS[operation]
@@ -57,6 +62,24 @@ def _has_few_axes(function: Callable[..., Any]) -> bool:
     """Return whether a function transposes a matrix, takes a number of each row, or takes apart a shape of two axes."""
     tree = tree_of(function)
     return tree is not None and any(map(_is_of_matrices, ast.walk(tree)))
+
+
+def _is_of_one_vector(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes sums or maxima, all of them over everything that it is given."""
+    tree = tree_of(function)
+    sums = [node for node in ast.walk(tree) if _is_sum(node)] if tree is not None else []
+    return bool(sums) and not any(map(_has_axis, sums))
+
+
+def _is_sum(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SUMS
+
+
+def _has_axis(call: ast.Call) -> bool:
+    """Return whether a sum names its axis, or keeps it; of NumPy's function the first argument is what is summed."""
+    module = call.func.value if isinstance(call.func, ast.Attribute) else None
+    of_numpy = isinstance(module, ast.Name) and module.id in ("np", "numpy")
+    return bool(call.keywords) or len(call.args) > of_numpy
 
 
 def _is_of_matrices(node: ast.AST) -> bool:

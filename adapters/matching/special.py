@@ -43,8 +43,11 @@ _COS, _SIN = ("cos", "costable", "cosines", "freqscos", "cosemb"), ("sin", "sint
 _RATES = ("invfreq", "invfreqs", "inversefreq", "inversefreqs", "inversefrequencies", "frequencies", "thetas")
 # A name that a function gives its table of angles; some call it frequencies.
 _ANGLES = ("angles", "angle", "phases", "phase", "rotangles", "rotaryangles", "freqs", "rotaryfreqs", "rotaryemb")
-# A name that a function gives its table of complex numbers.
-_COMPLEX = ("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal")
+# A name that a function gives its table of both: complex numbers, or cosines and sines side by side.
+_COMPLEX = (
+    *("freqscis", "freqs", "cis", "freqcis", "freqscomplex", "freqscislocal"),
+    *("cache", "ropecache", "rotarycache", "ropetable", "rotarytable", "cossin", "cossintable", "cossincache"),
+)
 
 
 def limited(operation: str, form: Form, found: Taken) -> Form:
@@ -250,6 +253,7 @@ def _rotary(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[For
                 yield replace(one, last_resort=places is not None)
     elif table is not None and framework.name in ("torch", "jax", "numpy"):
         yield _by_complex_table(form, table, framework)
+        yield _by_table_of_both(form, table, framework)
         yield from _by_angles(form, framework)
     elif not _folded(form.sources).keys().isdisjoint(_ANGLES):
         yield from _by_angles(form, framework)
@@ -315,18 +319,20 @@ def by_given_tables(form: Form, tables: TableOf, framework: ArrayFramework) -> I
     # A rotation that takes positions looks them up itself.
     looks_up = any(isinstance(one, partial) and one.func is _places_of_rows for one in form.sources.values())
 
-    def of(number: int, axes: int) -> Source:
+    def of(number: int, axes: int, *, both: bool = False) -> Source:
         def source(arguments: Arguments) -> Any:
             made = tables(arguments)
             if len(made) != len(wanted):
                 raise ValueError(f"the function makes {len(made)} tables, and {len(wanted)} are taken")
             rows = made[number] if looks_up else made[number][framework.to_numpy(arguments["positions"])]
-            return _given(_with_axes(rows, axes), framework)
+            return _given(rows.reshape(*rows.shape[:-1], -1, 2) if both else _with_axes(rows, axes), framework)
 
         return source
 
     for axes in (2, 4, 3) if table is None else (2,):
         yield replace(form, sources={**form.sources, **{name: of(at, axes) for at, name in enumerate(wanted)}})
+    if wanted == [table]:
+        yield replace(form, sources={**form.sources, wanted[0]: of(0, 2, both=True)})
 
 
 def _given(table: np.ndarray, framework: ArrayFramework) -> Any:
@@ -390,6 +396,19 @@ def _by_complex_table(form: Form, table: str, framework: ArrayFramework) -> Form
     sources = {**_with_pairs_side_by_side(form), table: of}
     features = tuple(dict.fromkeys((*form.features, "base")))
     return replace(form, sources=sources, features=features, words=("table of complex numbers (L, D/2)",))
+
+
+def _by_table_of_both(form: Form, table: str, framework: ArrayFramework) -> Form:
+    """Return the form of a rotation by a table (L, D/2, 2) of cosines and sines side by side."""
+    both = [_table(one, "half", 2, framework) for one in (np.cos, np.sin)]
+
+    def of(arguments: Arguments) -> Any:
+        cos, sin = (framework.to_numpy(one(arguments)) for one in both)
+        return framework.from_numpy(np.stack([cos, sin], axis=-1), "float32")
+
+    features = tuple(dict.fromkeys((*form.features, "base")))
+    sources = {**form.sources, table: of}
+    return replace(form, sources=sources, features=features, words=("table (L, D/2, 2) of cosines and sines",))
 
 
 def _with_pairs_side_by_side(form: Form) -> dict[str, Source]:

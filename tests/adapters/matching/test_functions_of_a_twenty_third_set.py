@@ -1,0 +1,75 @@
+"""What functions of strangers, written in December 2026, were taken for wrongly: the twenty-third set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from veriformer.adapters.loading import load
+from veriformer.conformance_tests import check
+
+ONE_VECTOR = "(E,), one vector"
+
+
+def softmax(z: Any) -> Any:
+    raised = np.exp(z - np.max(z))
+    return raised / raised.sum()
+
+
+def softmax_of_rows(z: Any) -> Any:
+    raised = np.exp(z - np.max(z))
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+# It was "softmax over the wrong axis, certain", where the same in torch or JAX was judged on vectors.
+def test_a_softmax_of_numpy_that_names_no_axis_is_one_of_a_vector() -> None:
+    found = load({"softmax": softmax})
+    assert any(ONE_VECTOR in one for one in found.notices)
+    assert check(found, tier="quick").verdict == "conforms"
+
+
+def test_one_that_names_an_axis_is_judged_on_any_array() -> None:
+    assert not any(ONE_VECTOR in one for one in load({"softmax": softmax_of_rows}).notices)
+
+
+TABLE_OF_BOTH = '''
+import torch
+
+
+def rope_cache(length, head_dim, base=10000.0):
+    rates = base ** (-{factor} * torch.arange(head_dim // 2, dtype=torch.float32) / head_dim)
+    angles = torch.arange(length)[:, None] * rates[None, :]
+    return torch.stack((angles.cos(), angles.sin()), dim=-1)
+
+
+def apply_rope(x, cache):
+    """x: (B, L, H, D)"""
+    pairs = x.float().reshape(*x.shape[:-1], -1, 2)
+    cos, sin = cache[: x.shape[1], None, :, 0], cache[: x.shape[1], None, :, 1]
+    first = pairs[..., 0] * cos - pairs[..., 1] * sin
+    return torch.stack((first, pairs[..., 1] * cos + pairs[..., 0] * sin), dim=-1).flatten(-2).type_as(x)
+'''
+
+
+# As gpt-fast and torchtune keep their tables.
+@pytest.mark.parametrize(("factor", "verdict"), [("2", "conforms"), ("1", "violates")])
+def test_a_table_of_cosines_and_sines_side_by_side_is_read(tmp_path: Path, factor: str, verdict: str) -> None:
+    file = tmp_path / "turned.py"
+    file.write_text(TABLE_OF_BOTH.replace("{factor}", factor))
+    found = load(str(file))
+    assert found.taken_as == {"apply_rope": "rotary_embedding"}
+    assert any("table (L, D/2, 2) of cosines and sines; made by `rope_cache`" in one for one in found.notices)
+    assert check(found, tier="quick", laws=("rotary.value", "rotary.base")).verdict == verdict
+
+
+def test_a_table_that_the_file_does_not_make_is_drawn() -> None:
+    def apply_rope(x: Any, cache: Any) -> Any:
+        pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2).contiguous())
+        return torch.view_as_real(pairs * torch.view_as_complex(cache.contiguous())).flatten(-2).type_as(x)
+
+    found = load({"apply_rope": apply_rope})
+    assert any("table (L, D/2, 2) of cosines and sines" in one for one in found.notices)
+    assert check(found, tier="quick", laws=("rotary.*",)).verdict == "conforms"

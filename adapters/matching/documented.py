@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from veriformer.adapters.matching.layouts import ATTENTION
+from veriformer.adapters.matching.names import words_of
 
 # "The queries are taken to be the last L positions", and not "a query is limited to the last keys".
 _LAST = re.compile(
@@ -25,6 +26,8 @@ _ONE_MORE = re.compile(
     r"|zero-? ?cent(er|re)d (weight|gamma|scale|gain)\b",
     re.I,
 )
+_BY_ERF = re.compile(r"\bexact\W+(\w+\W+)?gelu|\bgelu\W+\(?exact|\berf\b|\berror function|\bΦ\(|\bPhi\(", re.I)
+_BY_TANH = re.compile(r"\btanh\b|\bapproximat(e|es|ed|ion)\b", re.I)
 _CAUSAL = re.compile(r"causal|autoregressive", re.I)
 _NO_KEY = (
     r"((fully|completely|entirely|wholly|all)[- ]*(masked|hidden|padded)(\s+out)?\s+(rows?|quer(y|ies))"
@@ -51,4 +54,16 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
             found[f"{operation}.empty_row"] = "zeros"
         if operation == "rms_norm" and _ONE_MORE.search(documented):
             found[f"{operation}.rms_norm_gain"] = "one_plus_gamma"
+        if operation == "gelu" and (stated := _gelu_form(function, documented)):
+            found["gelu.gelu_form"] = stated
     return found
+
+
+def _gelu_form(function: Callable[..., Any], documented: str) -> str:
+    """Return the form of GELU that a name or documentation states; empty where it states none, or several."""
+    words = words_of(str(getattr(getattr(function, "function", function), "__name__", "")))
+    by_erf = bool(_BY_ERF.search(documented)) or not {"exact", "erf"}.isdisjoint(words)
+    by_tanh = bool(_BY_TANH.search(documented)) or "tanh" in words
+    if by_erf == by_tanh or "sigmoid" in documented.lower() or "quick" in words:
+        return ""
+    return "erf" if by_erf else "tanh"

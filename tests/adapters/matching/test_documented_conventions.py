@@ -118,3 +118,29 @@ def attention(q, k, v, mask=None):
 def test_what_a_row_without_keys_gives(loaded: Callable[..., Any], documented: str, total: str, status: int) -> None:
     report = check(loaded(MASKED.format(documented=documented, total=total)), tier="quick", laws="attention.mask.*")
     assert report.exit_status == status
+
+
+EXACT = "Exact GELU, x * Phi(x) with the error function."
+
+
+@pytest.mark.parametrize(
+    ("name", "documented", "form", "mistakes"),
+    (
+        ("gelu", EXACT, "none", set()),
+        ("gelu", EXACT, "tanh", {("gelu_tanh_vs_erf",)}),
+        ("gelu", "GELU by the tanh approximation.", "tanh", set()),
+        ("gelu", "GELU by the tanh approximation.", "none", {("gelu_tanh_vs_erf",)}),
+        ("gelu_exact", "", "tanh", {("gelu_tanh_vs_erf",)}),
+        # It speaks of both, or of none.
+        ("gelu", "The tanh approximation of the exact GELU.", "tanh", set()),
+        ("gelu", "Gaussian error linear unit.", "tanh", set()),
+    ),
+)
+def test_a_form_of_gelu_that_is_stated(
+    loaded: Callable[..., Any], name: str, documented: str, form: str, mistakes: set[tuple[str, ...]]
+) -> None:
+    text = f"import torch\n\ndef {name}(x):\n    '''{documented}'''\n"
+    text += f"    return torch.nn.functional.gelu(x, approximate='{form}')\n"
+    found = named(loaded(text))
+    assert len(found) == len(mistakes)
+    assert all(any("gelu" in one for one in each) for each in found)

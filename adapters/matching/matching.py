@@ -75,6 +75,8 @@ _WAYS_TO_ATTEND = frozenset(
 )
 # Of a function that makes a mask: a number of another name may be a length.
 _HIDING = frozenset({"window", "chunk", "block", "prefix", "segment", "span", "stride", "dilation", "band", "sinks"})
+# What training loops call tokens that stand at the logits' own positions; the others of a row are its tokens.
+_SHIFTED_BY_CALLER = ("targets", "target", "tgt", "tgts")
 _MERGING = frozenset({"combine", "merge", "join", "fuse", "reduce", "add", "update"})
 _OF_HEADS = frozenset({_GROUPED, "multi_head_attention"})
 NO_OPERATION = "no operation takes what it takes"
@@ -401,7 +403,9 @@ def _operations(
     of_tokens, of_targets = (_has_its_parameters(one, takings) for one in ("next_token_loss", "cross_entropy"))
     if not of_name and "loss" in words_of(name) and of_tokens and not of_targets:
         of_name.append("next_token_loss")
-    if "next_token_loss" in of_name and says_next_token(function):
+    if "next_token_loss" in of_name and any(folded(one.name) in _SHIFTED_BY_CALLER for one in takings):
+        of_name = list(dict.fromkeys((*of_name, "cross_entropy")))
+    elif "next_token_loss" in of_name and says_next_token(function):
         of_name = ["next_token_loss"]
     merging = "merge_attention"
     if not of_name and _MERGING.intersection(words_of(name)) and _has_its_parameters(merging, takings):

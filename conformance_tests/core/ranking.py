@@ -15,26 +15,30 @@ _STATED_OF = Counter(
 )
 
 _EXAMPLES = "worked_examples"
+# What is wrong in a view may be wrong in any array.
+_OF_VIEWS = "memory_layout"
 
 
 def most_telling_first(results: Sequence[LawResult]) -> list[LawResult]:
     """Return the violations among one operation's results, the most informative first.
 
     A law about the optional inputs of its smallest case comes before one that fails only when they happen to be
-    there. Then, a mistake breaks the laws of its own family (`causal.*`, `mask.*`) all together and others here and
-    there: the larger the part of a family that is broken, the more its laws say. Among equals, a property says more
-    than an example, and the fewer operations a property is stated of, the more it says: one of a single operation is
-    about what sets it apart. Then the order of the catalogue decides.
+    there, and a law about views after all others. Then, a mistake breaks the laws of its own family (`causal.*`,
+    `mask.*`) all together and others here and there: the larger the part of a family that is broken, the more its laws
+    say. Among equals, a property says more than an example, and the fewer operations a property is stated of, the more
+    it says: one of a single operation is about what sets it apart. Then the order of the catalogue decides.
     A signature that does not fit comes before all: it may be why a feature was not tried at all.
     """
     judged = Counter(_family(result) for result in results if result.status in ("passed", "failed"))
     violated = [result for result in results if result.status == "failed"]
     broken = Counter(_family(result) for result in violated)
 
-    def rank(result: LawResult) -> tuple[bool, bool, float, bool, int]:
+    def rank(result: LawResult) -> tuple[bool, bool, bool, float, bool, int]:
         family = _family(result)
         share = broken[family] / judged[family]
-        return (family != "signature", _is_indirect(result), -share, family == _EXAMPLES, _generality(result))
+        of_views = result.law.claim.key == _OF_VIEWS
+        said = (family == _EXAMPLES, _generality(result))
+        return (family != "signature", of_views, _is_indirect(result), -share, *said)
 
     return sorted(violated, key=rank)
 

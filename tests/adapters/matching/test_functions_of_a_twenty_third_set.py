@@ -73,3 +73,27 @@ def test_a_table_that_the_file_does_not_make_is_drawn() -> None:
     found = load({"apply_rope": apply_rope})
     assert any("table (L, D/2, 2) of cosines and sines" in one for one in found.notices)
     assert check(found, tier="quick", laws=("rotary.*",)).verdict == "conforms"
+
+
+LOSS_OF_TARGETS = '''
+import torch
+
+
+def lm_loss(logits, targets, mask):
+    """Mean next-token cross entropy over the tokens with mask == 1.
+
+    logits (B, L, V), targets (B, L), mask (B, L).
+    """
+    losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+    return (losses * mask).sum() / {denominator}
+'''
+
+
+# It was "labels_not_shifted, certain": targets stand at the positions of their logits, as training loops have them.
+@pytest.mark.parametrize(("denominator", "verdict"), [("mask.sum()", "conforms"), ("mask.numel()", "violates")])
+def test_targets_that_the_caller_has_shifted(tmp_path: Path, denominator: str, verdict: str) -> None:
+    file = tmp_path / "loss_of_targets.py"
+    file.write_text(LOSS_OF_TARGETS.replace("{denominator}", denominator))
+    report = check(load(str(file)), tier="quick")
+    assert report.taken_as == {"lm_loss": "cross_entropy"}
+    assert report.verdict == verdict

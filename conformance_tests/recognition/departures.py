@@ -48,6 +48,7 @@ from veriformer.conformance_tests.recognition.sublayers import (
 )
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 from veriformer.conformance_tests.recognition.unused import unused_parameters
+from veriformer.conformance_tests.recognition.windows_left_out import departures_of_windows_left_out
 from veriformer.conformance_tests.recognition.witness import (
     departures_of_configuration,
     departures_of_names,
@@ -124,6 +125,7 @@ def found_in(model: ModelReading) -> Found:
     found.extend(departures_of_parallel_blocks(model))
     found.extend(departures_of_norms_places(model))
     found.extend(departures_of_layer_kinds(model))
+    found.extend(departures_of_windows_left_out(model))
     found.extend(departures_of_patches(model))
     found.extend(departures_of_pooling(model))
     found.extend(departures_of_ties(model))

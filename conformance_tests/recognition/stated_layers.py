@@ -13,7 +13,7 @@ from veriformer.conformance_tests.recognition.suspicion import Suspicion
 from veriformer.conformance_tests.recognition.witness import stated_under
 
 _NAMES = re.compile(r"^(layer_types|layer_kinds|layer_pattern|attention_types|attn_types|attention_pattern)$")
-_WINDOWED = frozenset({"sliding", "sliding_attention", "sliding_window", "local", "local_attention", "window", "swa"})
+WINDOWED = frozenset({"sliding", "sliding_attention", "sliding_window", "local", "local_attention", "window", "swa"})
 _FULL = frozenset({"full", "full_attention", "global", "global_attention", "dense", "causal"})
 
 
@@ -28,21 +28,21 @@ def departures_of_layer_kinds(model: ModelReading) -> Iterator[Departure]:
             if windowed.keys() != set(range(len(kinds))) or not any(windowed.values()):
                 continue
             for number, one in layers.items():
-                if windowed[number] != (kinds[number] in _WINDOWED):
+                if windowed[number] != (kinds[number] in WINDOWED):
                     yield departure(model, one.path, one.layer, one.kind, _suspicion(name, kinds[number], one))
 
 
 def agreeing_layer_kinds(model: ModelReading) -> tuple[str, ...]:
     """Return the names under which the kinds of the layers are listed as they are."""
     found = [[_has_window(one) for _, one in sorted(layers.items())] for layers in _stacks(model)]
-    listed = {name: [kind in _WINDOWED for kind in kinds] for name, kinds in _listed(model).items()}
+    listed = {name: [kind in WINDOWED for kind in kinds] for name, kinds in _listed(model).items()}
     return tuple(name for name, kinds in listed.items() if kinds in found and any(kinds))
 
 
 def _listed(model: ModelReading) -> dict[str, list[str]]:
     """Return the lists of kinds of layers that are all known, and of both sorts, by where they stand."""
     stated = {name: str(value).casefold().split(", ") for name, value in stated_under(model, _NAMES).items()}
-    return {name: kinds for name, kinds in stated.items() if _WINDOWED & set(kinds) and set(kinds) <= _WINDOWED | _FULL}
+    return {name: kinds for name, kinds in stated.items() if WINDOWED & set(kinds) and set(kinds) <= WINDOWED | _FULL}
 
 
 def _stacks(model: ModelReading) -> list[Mapping[int, Layered]]:

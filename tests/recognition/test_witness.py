@@ -192,3 +192,34 @@ def test_a_configuration_that_all_parts_keep_is_the_models(stated: ModuleType) -
 )
 def test_a_share_of_a_head_is_cut_down_to_its_own_pairs(stated: float, turned: str, same: bool) -> None:
     assert is_share(stated, turned) is same
+
+
+@pytest.mark.parametrize("beside", ({}, {"use_sliding_window": True}, {"layer_types": ["sliding_attention"] * 2}))
+def test_a_stated_window_that_no_layer_has_departs(stated: ModuleType, beside: dict[str, Any]) -> None:
+    departures = found(stated.with_names(sliding_window=4, **beside)).departures
+    sentence = "the configuration says that config.sliding_window is 4, and each query sees every earlier key"
+    assert [(one.layer, one.sentence) for one in departures] == [(0, sentence), (1, sentence)]
+
+
+@pytest.mark.parametrize(
+    "explained",
+    (
+        {"sliding_window": 11},
+        {"sliding_window": 0},
+        {"sliding_window": None},
+        {"window_size": 4},
+        {"sliding_window": 4, "use_sliding_window": False},
+        {"sliding_window": 4, "layer_types": ["full_attention", "full_attention"]},
+        {"sliding_window": 4, "max_window_layers": 2},
+        {"sliding_window": 4, "sliding_window_pattern": 1},
+    ),
+    ids=str,
+)
+def test_a_stated_window_that_nothing_shows_or_asks_for_does_not(stated: ModuleType, explained: dict[str, Any]) -> None:
+    assert found(stated.with_names(**explained)).departures == ()
+
+
+def test_a_stated_window_that_one_layer_has_does_not(stated: ModuleType) -> None:
+    recognition = found(stated.with_a_window_in_the_last_layer(sliding_window=4))
+    assert recognition.departures == ()
+    assert recognition.agreed == ("config.sliding_window 4 (the query's own key among them)",)

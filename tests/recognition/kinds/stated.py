@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
-from small import HEADS, WIDTH, Attention, Block, Decoder, Gated
+from small import HEADS, WIDTH, Attention, Block, Decoder, Gated, triangle
 from torch import nn
 
 
@@ -50,6 +50,22 @@ class KeepsItsArguments(Configured):
     def __init__(self, n_heads=HEADS, rope_theta=10000.0):
         super().__init__(SimpleNamespace(note="none"))
         self.n_heads, self.rope_theta = n_heads, rope_theta
+
+
+class WithWindow(Attention):
+    """Each query sees its own key and the three before it."""
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        seen = triangle(x.shape[1]).triu(-3)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+def with_a_window_in_the_last_layer(**stated):
+    model = with_names(**stated)
+    model.stack.blocks[-1].attention.__class__ = WithWindow
+    return model
 
 
 class WithGelu(Gated):

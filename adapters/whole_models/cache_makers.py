@@ -4,31 +4,62 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+Maker = Callable[[int, int], Any]
+"""What makes a cache for so many samples and positions."""
 
-def makers_of(called: Any, kinds: Sequence[type]) -> list[Callable[[], Any]]:
+_SAMPLES = re.compile(r"^(max_)?(b|bs|bsz|batch|n_?samples)(_?size)?$")
+_POSITIONS = re.compile(
+    r"^((max_?)?(t|n|s|seq|sequence|ctx|context|cache|tokens|length|len)(_?(len|length|size))?|n_(ctx|positions|tokens)|"
+    r"(max_?)?capacity|size|max_(new_)?tokens)$"
+)
+_FRAMEWORKS = ("torch", "keras", "flax")
+_CATCHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def for_any_size(make: Callable[[], Any]) -> Maker:
+    """Return a maker of a cache that serves any number of samples and positions."""
+    return lambda _samples, _positions: make()
+
+
+def makers_of(called: Any, kinds: Sequence[type]) -> list[Maker]:
     """Return what makes a cache for a model whose pass `called` is: its methods, then calls of the classes in its code.
 
-    A call counts whose arguments are known of the model alone: `KVCache(self.config.n_layer)`.
+    A call counts whose arguments are known of the model alone: `KVCache(self.config.n_layer)`; a method may ask for
+    the number of samples and of positions too: `new_cache(batch_size, max_len)`.
     """
-    model = getattr(called, "__self__", None)
-    if model is None or inspect.ismodule(model) or isinstance(model, type):
+    model = model_of(called)
+    if model is None:
         return []
     names = [kind.__name__ for kind in kinds]
-    return [*_methods(model), *_calls(model, names)]
+    return [*_methods(model), *map(for_any_size, _calls(model, names))]
 
 
-def _methods(model: Any) -> Iterator[Callable[[], Any]]:
+def model_of(called: Any) -> Any:
+    """Return the object whose pass it is: that of a method, or an object that is called itself; None for functions."""
+    is_object = callable(called) and not inspect.isroutine(called) and not isinstance(called, partial)
+    model = getattr(called, "__self__", called if is_object else None)
+    return None if inspect.ismodule(model) or isinstance(model, type) else model
+
+
+def _methods(model: Any) -> Iterator[Maker]:
     for name, function in inspect.getmembers(type(model), inspect.isfunction):
-        if "cache" not in name.casefold() or function.__module__.partition(".")[0] in ("torch", "keras", "flax"):
+        if "cache" not in name.casefold() or function.__module__.partition(".")[0] in _FRAMEWORKS:
             continue
         parameters = list(inspect.signature(function).parameters.values())[1:]
-        if all(one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
-            yield partial(function, model)
+        needed = [one for one in parameters if one.default is one.empty and one.kind not in _CATCHING]
+        if all(_SAMPLES.match(one.name) or _POSITIONS.match(one.name) for one in needed):
+            sized = [one.name for one in parameters if _SAMPLES.match(one.name) or one in needed]
+            yield partial(_made, partial(function, model), sized)
+
+
+def _made(make: Callable[..., Any], sized: Sequence[str], samples: int, positions: int) -> Any:
+    return make(**{name: samples if _SAMPLES.match(name) else positions for name in sized})
 
 
 def _calls(model: Any, names: Sequence[str]) -> Iterator[Callable[[], Any]]:

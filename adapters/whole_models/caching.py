@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.arguments import parameters_of
-from veriformer.adapters.whole_models.cache_makers import makers_of
+from veriformer.adapters.whole_models.cache_arrays import BITS, cast, dtypes_in
+from veriformer.adapters.whole_models.cache_makers import Maker, for_any_size, makers_of, model_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 _CACHE = re.compile(r"^(past_key_values?|layer_past|pasts?|presents?|(kv_?|k_v_)?caches?|memory_cache|mems|states?)$")
@@ -32,6 +32,8 @@ _EQUAL = 1e-3
 # 1/254 of the largest entry of each vector, and four lose 1/14. What reads its integers as numbers is further off.
 _LOST_BY_FEW_BITS = 0.25
 _APART = 1e-6
+# Down to this part of the largest result a cache loses nothing that a law would see.
+_EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,14 @@ class Caching:
     """
 
     cache: str
-    start: Callable[[], Any] | None
+    start: Maker | None
     flag: str = ""
     positions: str = ""
     shape: str = ""
 
     def outputs(self, sequences: Sequences, inputs: Any, parts: Sequence[int], extra: Mapping[str, Any]) -> Any:
         """Return the results of all parts of a sequence, one after the other, (B, L, ·)."""
-        held, begin, results = None if self.start is None else self.start(), 0, []
+        held, begin, results = self._begun(sequences, int(inputs.shape[0]), sum(parts)), 0, []
         for length in parts:
             part = inputs[:, begin : begin + length]
             returned = sequences.returned(part, {**extra, **self._own(sequences, held, begin, part)})
@@ -61,13 +63,16 @@ class Caching:
             begin += length
         return sequences.as_framework(np.concatenate(results, axis=1))
 
-    def keeps_few_bits(self, sequences: Sequences, inputs: Array) -> bool:
-        """Return whether the cache holds integers of a byte or less in place of numbers."""
+    def dtypes(self, sequences: Sequences, inputs: Array) -> list[str]:
+        """Return the dtypes of the arrays that a cache holds after a first part."""
         part = sequences.as_framework(inputs[:, : _PROBE[0]])
-        held = None if self.start is None else self.start()
+        held = self._begun(sequences, *inputs.shape[:2])
         returned = sequences.returned(part, self._own(sequences, held, 0, part))
-        arrays = named_arrays(self._held(sequences, returned, held), sequences.stage.framework.is_array)
-        return any("int8" in sequences.stage.framework.dtype_name(one) for _, one in arrays)
+        return list(dtypes_in(sequences, self._held(sequences, returned, held)))
+
+    def _begun(self, sequences: Sequences, samples: int, positions: int) -> Any:
+        """Return what begins a sequence, arrays of floating-point numbers in it in the dtype of the stage."""
+        return None if self.start is None else cast(sequences, self.start(samples, positions))
 
     def _own(self, sequences: Sequences, held: Any, begin: int, part: Any) -> dict[str, Any]:
         batch, length = int(part.shape[0]), int(part.shape[1])
@@ -117,13 +122,23 @@ def caching_of(sequences: Sequences, draw: Callable[[int, int], Array], longest:
         if not np.abs(results[0] - results[1])[:, _PROBE[0] :].max() > _APART * largest:
             continue
         apart = np.abs(results[0] - whole).max()
-        if apart <= _EQUAL * largest:
-            return way
-        if apart <= _LOST_BY_FEW_BITS * largest and way.keeps_few_bits(sequences, inputs):
+        if _loses(sequences, way, inputs, apart / largest):
             # What its scheme loses is no error of the model, and not known.
             return None
+        if apart <= _EQUAL * largest:
+            return way
         found = found or way
     return found
+
+
+def _loses(sequences: Sequences, way: Caching, inputs: Array, apart: float) -> bool:
+    """Return whether a cache loses about so much by holding few bits, or fewer than the model computes with."""
+    if not _EXACT < apart <= _LOST_BY_FEW_BITS:
+        return False
+    dtypes = way.dtypes(sequences, inputs)
+    if apart > _EQUAL:
+        return any("int8" in one for one in dtypes)
+    return any(BITS[one] < BITS.get(sequences.stage.dtype, 0) for one in dtypes if one in BITS)
 
 
 def _results(way: Caching, sequences: Sequences, inputs: Array) -> Array | None:
@@ -147,7 +162,8 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
     for cache in caches:
         kinds = _kinds_of(sequences.stage.called, cache)
         alone = [kind for kind in kinds if _needs_nothing(kind)]
-        for start in (*alone, *makers_of(sequences.stage.called, kinds), None, dict, list):
+        makers = makers_of(sequences.stage.called, kinds)
+        for start in (*map(for_any_size, alone), *makers, None, *map(for_any_size, (dict, list))):
             for name, shape in known:
                 yield Caching(cache.name, start, flag, name, shape)
     if not caches:
@@ -157,7 +173,8 @@ def _ways(sequences: Sequences) -> Iterator[Caching]:
 
 def _kinds_of(called: Any, cache: inspect.Parameter) -> list[type]:
     """Return the classes that an argument is annotated with, or that are called caches."""
-    known = getattr(inspect.unwrap(getattr(called, "forward", called)), "__globals__", {})
+    forward = getattr(called, "forward", type(called).__call__ if model_of(called) is called else called)
+    known = getattr(inspect.unwrap(forward), "__globals__", {})
     annotation = str(cache.annotation)
     kinds = {one: kind for one, kind in known.items() if isinstance(kind, type) and kind.__module__ not in _NO_CACHES}
     annotated = [kind for one, kind in kinds.items() if re.search(rf"\b{re.escape(one)}\b", annotation)]

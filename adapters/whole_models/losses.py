@@ -14,6 +14,7 @@ from veriformer.adapters.whole_models.arguments import parameters_of
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
 LABELS = re.compile(r"^(lm_)?(labels?|targets?)$|^(target|label)_ids$|^y$")
+_SHIFTED_BY_THE_MODEL = re.compile(r"^(lm_)?labels$")
 # The label that says so in the interface, and those that do in libraries.
 IGNORED = -100
 _IGNORING = (-100, -1)
@@ -24,10 +25,30 @@ _EQUAL = 1e-5
 
 @dataclass(frozen=True)
 class Loss:
-    """The argument for labels, and the label that is ignored there, None if none is known to be."""
+    """The argument for labels, and the label that is ignored there, None if none is known to be.
+
+    `shift` says of which position, counted from that of the logits, each label is; `classes` how many logits there are.
+    """
 
     argument: str
     ignored: int | None
+    shift: int = 0
+    classes: int = 0
+
+    def notice(self, *, of_one_sequence: bool) -> str:
+        """Return which label each position is judged by; `of_one_sequence` says that the input may be the labels.
+
+        The caller of nanoGPT shifts `targets`, so that a label of the same position is right. Models of transformers
+        take the tokens themselves as `labels`, and shift them.
+        """
+        if self.shift == 1:
+            return f"Its loss is of the next token: the model shifts `{self.argument}`"
+        if self.shift != 0:
+            return ""
+        same = f"Its loss is of the same position: the model does not shift `{self.argument}`"
+        if of_one_sequence and _SHIFTED_BY_THE_MODEL.match(self.argument):
+            return f"{same}. Handed its own tokens, as models of transformers are, it learns to repeat them"
+        return f"{same}, its caller does" if of_one_sequence else same
 
     def of(self, sequences: Sequences, inputs: Any, labels: Array) -> Any:
         """Return the loss, a scalar; ValueError where the model returns none."""
@@ -64,16 +85,18 @@ def loss_of(sequences: Sequences, draw: Callable[[int, int], Array], longest: in
     labels = np.arange(math.prod(inputs.shape)).reshape(tuple(inputs.shape)) % logits.shape[-1]
     for parameter in parameters_of(sequences.stage):
         if LABELS.match(parameter.name) and sequences.place_of(parameter.name) != sequences.place:
-            loss = Loss(parameter.name, None)
-            if _is_a_cross_entropy(loss, sequences, inputs, labels, logits):
-                return Loss(parameter.name, _ignored(parameter.name, sequences, inputs, labels))
+            shift = _shift_of(Loss(parameter.name, None), sequences, inputs, labels, logits)
+            if shift is not None:
+                return Loss(
+                    parameter.name, _ignored(parameter.name, sequences, inputs, labels), shift, logits.shape[-1]
+                )
     return None
 
 
-def _is_a_cross_entropy(loss: Loss, sequences: Sequences, inputs: Any, labels: Array, logits: Array) -> bool:
-    """Return whether a loss is a sum or mean of cross-entropies at some shift of the labels, right or wrong."""
+def _shift_of(loss: Loss, sequences: Sequences, inputs: Any, labels: Array, logits: Array) -> int | None:
+    """Return at which shift of the labels, right or wrong, a loss is a sum or mean of cross-entropies; None at none."""
     if logits.shape[-1] < 2 or not _is_finite(loss, sequences, inputs, labels):
-        return False
+        return None
     received = float(sequences.as_numpy(loss.of(sequences, inputs, labels)))
     largest = logits.max(axis=-1, keepdims=True)
     logs = logits - largest - np.log(np.exp(logits - largest).sum(axis=-1, keepdims=True))
@@ -82,8 +105,8 @@ def _is_a_cross_entropy(loss: Loss, sequences: Sequences, inputs: Any, labels: A
         total = -np.take_along_axis(own, wanted[..., None], axis=-1).sum()
         for count in (1, len(labels), wanted.size, labels.size):
             if abs(received - total / count) <= _EQUAL * abs(received):
-                return True
-    return False
+                return shift
+    return None
 
 
 def _ignored(argument: str, sequences: Sequences, inputs: Any, labels: Array) -> int | None:

@@ -13,10 +13,11 @@ from veriformer.adapters.errors import LoadError, describe
 from veriformer.adapters.implementation import Implementation
 from veriformer.adapters.model_declarations import BlackBox
 from veriformer.adapters.outputs import named_arrays
+from veriformer.adapters.whole_models.arguments import parameters_of
 from veriformer.adapters.whole_models.caching import caching_of
 from veriformer.adapters.whole_models.gradients import Gradients, gradients_of
 from veriformer.adapters.whole_models.lengths import longest_that_runs, most_samples
-from veriformer.adapters.whole_models.losses import loss_of
+from veriformer.adapters.whole_models.losses import Loss, loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
 from veriformer.adapters.whole_models.padding import LENGTHS, Padding, PaddingToken, padding_of
 from veriformer.adapters.whole_models.segments import segments_without_effect
@@ -90,9 +91,22 @@ class WholeModel:
                 *sequences.stage.said,
                 *_of_frozen(features.gradients),
                 *_of_padding(features.padding),
+                *self._of_loss(sequences, box, features.loss),
                 *_idle(segments_without_effect(sequences, draw, longest)),
             ),
         )
+
+    def _of_loss(self, sequences: Sequences, box: BlackBox, loss: Loss | None) -> tuple[str, ...]:
+        """Return which labels a loss is of; a decoder beside an encoder has tokens of its own, and other labels.
+
+        Labels of other classes than the tokens, such as parts of speech, are those of their own tokens.
+        """
+        if loss is None:
+            return ()
+        has_a_decoder = any(one.name.startswith("decoder") for one in parameters_of(sequences.stage))
+        alone = self.causal and not has_a_decoder and loss.classes == box.vocabulary_size
+        notice = loss.notice(of_one_sequence=alone)
+        return (notice,) if notice else ()
 
     def _padding(
         self, sequences: Sequences, box: BlackBox, draw: Callable[[int, int], Array]

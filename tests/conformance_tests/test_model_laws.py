@@ -142,3 +142,26 @@ def test_a_model_that_takes_a_state_is_not_judged_by_laws_that_change_its_sample
         (made,) = session.wrapped([WholeModel(causal=False)])
     assert made.implementation is None
     assert made.reason == "its input memory holds several arrays, such as a state"
+
+
+@pytest.mark.parametrize(
+    ("model", "causal", "said"),
+    (
+        (models.GPT, True, "of the same position: the model does not shift `targets`, its caller does"),
+        (models.ShiftsLabels, True, "of the next token: the model shifts `labels`"),
+        (
+            models.TakesLabels,
+            True,
+            "of the same position: the model does not shift `labels`. Handed its own tokens, as models of transformers"
+            " are, it learns to repeat them",
+        ),
+        (models.TakesLabels, False, "of the same position: the model does not shift `labels`"),
+        (models.NamesFewClasses, True, "of the same position: the model does not shift `labels`"),
+    ),
+    ids=("targets", "shifted", "not shifted", "not causal", "few classes"),
+)
+def test_it_is_said_which_label_a_loss_is_of(model: Any, causal: bool, said: str) -> None:
+    with opened(find_model(model(), "model"), seed=0) as session:
+        (made,) = session.wrapped([WholeModel(causal=causal)])
+    assert made.implementation is not None
+    assert [one for one in made.implementation.notices if "loss" in one] == [f"Its loss is {said}"]

@@ -129,6 +129,24 @@ class DropsInEvaluation(GPT):
         return functional.dropout(super().embedded(idx), 0.1)
 
 
+class TakesLabels(GPT):
+    def forward(self, idx, labels=None):
+        return super().forward(idx, labels)
+
+
+class ShiftsLabels(TakesLabels):
+    def loss(self, logits, targets):
+        return super().loss(logits[:, :-1].contiguous(), targets[:, 1:].contiguous())
+
+
+class NamesFewClasses(TakesLabels):
+    """Each token has one of five labels, such as a part of speech."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(WIDTH, 5, bias=False)
+
+
 class ShiftsTwice(GPT):
     def loss(self, logits, targets):
         return super().loss(logits[:, :-2].contiguous(), targets[:, 2:].contiguous())

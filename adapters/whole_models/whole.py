@@ -16,6 +16,7 @@ from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.arguments import parameters_of
 from veriformer.adapters.whole_models.caching import caching_of
 from veriformer.adapters.whole_models.gradients import Gradients, gradients_of
+from veriformer.adapters.whole_models.idle_parameters import idle_parameters
 from veriformer.adapters.whole_models.lengths import longest_that_runs, most_samples
 from veriformer.adapters.whole_models.losses import Loss, loss_of
 from veriformer.adapters.whole_models.operation import Features, ModelOperation
@@ -39,11 +40,13 @@ _MOST_SAMPLES = 5
 class WholeModel:
     """The model itself. It is causal if every self-attention of its stream was recognised to be.
 
-    `padding_token` is the one that its attentions were recognised to hide.
+    `padding_token` is the one that its attentions were recognised to hide, `known_idle` are the parameters of which
+    it is known why they change nothing.
     """
 
     causal: bool = False
     padding_token: int | None = None
+    known_idle: tuple[str, ...] = ()
     path: str = field(default="", init=False)
 
     def implementation(self, stage: Stage, arguments: Arguments, name: str) -> Implementation:
@@ -93,6 +96,7 @@ class WholeModel:
                 *_of_padding(features.padding),
                 *self._of_loss(sequences, box, features.loss),
                 *_idle(segments_without_effect(sequences, draw, longest)),
+                *_of_idle_parameters(idle_parameters(sequences, draw, self.known_idle)),
             ),
         )
 
@@ -131,6 +135,15 @@ def _of_frozen(gradients: Gradients | None) -> tuple[str, ...]:
 
 def _idle(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"`{name}` has no effect: the results are the same whatever segments it tells" for name in names)
+
+
+def _of_idle_parameters(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
+    are = "is read and changes" if len(names) == 1 else "are read and change"
+    they = "it is" if len(names) == 1 else "they are"
+    return (f"{', '.join(names[:_FEW_NAMES])}{more} {are} nothing: the results are the same, whatever {they}",)
 
 
 def _is_answered_alike(stage: Stage, arguments: Arguments) -> bool:

@@ -117,7 +117,7 @@ class Recognition:
     `differences` are what layers do otherwise than others, which may be meant. `unread` counts, by module, the steps
     that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
     `padding_token` is the token that its attentions hide. `remarks` are sentences about what stands out and may be
-    meant.
+    meant. `biases_of_keys` are parameters that add the same to all logits of a query, which softmax does not see.
     """
 
     parts: tuple[Part, ...]
@@ -136,6 +136,7 @@ class Recognition:
     padding_token: int | None = None
     remarks: tuple[str, ...] = ()
     without_effect: tuple[str, ...] = ()
+    biases_of_keys: tuple[str, ...] = ()
 
     @property
     def unused_in_words(self) -> tuple[str, ...]:

@@ -331,6 +331,13 @@ class ModelReading:
             if value.origin == "parameter" and value.array.dtype.kind != "i" and index not in self._behind_outputs
         )
 
+    def biases_of_keys(self) -> tuple[str, ...]:
+        """Return the parameters that are biases of keys alone; where keys are not turned, no result depends on them."""
+        sublayers = [one.attention.sublayer for one in self.readings if one.attention is not None]
+        shared = {map_.step for one in sublayers for map_ in (*one.query, *one.value)}
+        keys = [map_ for one in sublayers for map_ in one.key if map_.step not in shared and map_.bias is not None]
+        return tuple(name for one in keys if one.bias is not None for name in sorted(self.flow.parameters_of(one.bias)))
+
     @cached_property
     def first_maps(self) -> tuple[LinearMap, ...]:
         """The maps that streams begin with."""

@@ -77,6 +77,7 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
         padding_token(model),
         remarks_on(model),
         (*by_module(model.unused(), model.trace.parameters), *model.unused_conditions(), *model.unused_inputs()),
+        model.biases_of_keys(),
     )
 
 

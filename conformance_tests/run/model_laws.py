@@ -58,7 +58,9 @@ def _one_by_one(
 ) -> Iterator[Judged]:
     """Yield the laws of the model as a whole, then those of its parts, until an interrupt where laws are kept."""
     parts = [bindable(one) for one in recognition.bound]
-    wrappings: list[Wrapping] = [WholeModel(recognition.causal, recognition.padding_token), OfSource(), *ways_of(parts)]
+    known_idle = (*recognition.unused, *recognition.biases_of_keys)
+    whole_model = WholeModel(recognition.causal, recognition.padding_token, known_idle)
+    wrappings: list[Wrapping] = [whole_model, OfSource(), *ways_of(parts)]
     whole, source, *made = session.wrapped(wrappings)
     first = _judged(whole, name, seed, keeps=keeps)
     if first.report.interrupted:

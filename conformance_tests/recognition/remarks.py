@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from veriformer.conformance_tests.recognition.logit_remarks import remarks_on_logits
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.network_remarks import remarks_on_networks
 from veriformer.conformance_tests.recognition.norm_remarks import remarks_on_norms
 from veriformer.conformance_tests.recognition.stream_parts import norms_of
 from veriformer.conformance_tests.recognition.stream_remarks import remarks_on_streams
@@ -22,6 +23,7 @@ def remarks_on(model: ModelReading) -> tuple[str, ...]:
         *_causal_in_part(model),
         *_factors_of_tables(model),
         *remarks_on_logits(model),
+        *remarks_on_networks(model),
     )
 
 

@@ -18,6 +18,8 @@ from veriformer.conformance_tests.recognition.maps import LinearMap
 
 # Of the experts of gpt-oss: σ(1.702 x) x, with both branches clamped.
 _STEEPNESS = 1.702
+NOTHING_ADDED = "nothing added to up"
+"""What is said where gpt-oss adds 1."""
 _CLAMPS = re.compile(r"clamp|clip|min", re.IGNORECASE)
 _USUAL = ("silu", "gelu", "gelu_tanh", "relu", "relu_squared")
 # Those of a gate, up and down.
@@ -119,7 +121,7 @@ def _of_gpt_oss(gate: Array, up: Array, limits: Sequence[float]) -> Iterator[tup
         activated = clamped * 0.5 * (1.0 + np.tanh(0.5 * _STEEPNESS * clamped))
         said = f", clamped at {limit:g}" if np.isfinite(limit) else ""
         yield f"gated_feed_forward, x σ({_STEEPNESS:g} x), 1 added to up{said}", activated * (linear + 1.0)
-        yield f"gated_feed_forward, x σ({_STEEPNESS:g} x){said}", activated * linear
+        yield f"gated_feed_forward, x σ({_STEEPNESS:g} x), {NOTHING_ADDED}{said}", activated * linear
 
 
 def _branches(

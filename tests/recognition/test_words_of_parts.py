@@ -126,10 +126,14 @@ def test_experts_are_read_in_whatever_order_their_tokens_are(
     assert recognition.share_understood == 1.0
 
 
-def test_the_experts_of_gpt_oss_are_read_in_one_stack(kind: Callable[[str], ModuleType]) -> None:
-    recognition = found(kind("gathered").model("of_gpt_oss"))
+@pytest.mark.parametrize(("way", "added"), (("of_gpt_oss", "1"), ("of_gpt_oss_without_one", "nothing")))
+def test_the_experts_of_gpt_oss_are_read_in_one_stack(kind: Callable[[str], ModuleType], way: str, added: str) -> None:
+    torch.manual_seed(0)
+    recognition = found(kind("gathered").model(way))
     assert recognition.departures == ()
-    hidden = "gated_feed_forward, x σ(1.702 x), 1 added to up"
+    said = "nothing is added to the linear branch beside x σ(1.702 x); gpt-oss, which is built so, adds 1 to it"
+    assert recognition.remarks == ((said,) if added == "nothing" else ())
+    hidden = f"gated_feed_forward, x σ(1.702 x), {added} added to up"
     expected = f"router, top 2 of 6, softmax over the chosen; experts in one stack: {hidden}"
     assert words(recognition, "router") == [expected] * 2
     assert recognition.share_understood == 1.0

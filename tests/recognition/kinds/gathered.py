@@ -42,12 +42,15 @@ class Stacked(nn.Module):
         hidden = nn.functional.silu(taken @ self.gate[expert]) * (taken @ self.up[expert])
         return token, (hidden @ self.down[expert])[:, 0] * shares.reshape(-1)[order][:, None]
 
-    def of_gpt_oss(self, rows, shares, which):
+    def of_gpt_oss(self, rows, shares, which, added=1):
         """Clamp both branches, which the first matrices give in turns, and add one to the second one."""
         both = torch.einsum("tkdf,td->tkf", torch.stack([self.gate, self.up], -1).flatten(-2)[which], rows)
         gate, up = both[..., ::2].clamp(max=7.0), both[..., 1::2].clamp(-7.0, 7.0)
-        hidden = gate * torch.sigmoid(1.702 * gate) * (up + 1)
+        hidden = gate * torch.sigmoid(1.702 * gate) * (up + added)
         return torch.einsum("tkf,tkfd,tk->td", hidden, self.down[which], shares)
+
+    def of_gpt_oss_without_one(self, rows, shares, which):
+        return self.of_gpt_oss(rows, shares, which, added=0)
 
     def ordered(self, rows, shares, which):
         return torch.zeros_like(rows).index_add(0, *self.by_expert(rows, shares, which))

@@ -51,8 +51,10 @@ def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
     paired_anew: Operand | None = None
     moved_before: Operand | None = None
     orders: list[Array | None] = []
+    earlier: list[Split] = []
     for split in splits_of(flow, one, heads, end):
         if any(_same_order(split.columns, order) for order in orders):
+            earlier.append(split)
             continue
         orders.append(split.columns)
         found = _read_from(flow, split, groups, end)
@@ -64,8 +66,20 @@ def read_operand(flow: Flow, one: LinearMap, heads: Array, end: int) -> Operand:
         elif found.understood:
             paired_anew = paired_anew or found
         first = first or found
+    if paired_anew is None and moved_before is None:
+        # The squares of a norm are made of the projection itself, and what they divide may be it once more: x − 0.
+        farthest = {flow.shape(split.value): split for split in earlier}
+        again = (_read_from(flow, split, groups, end) for split in farthest.values())
+        first = next((found for found in again if _is_read_further(found, first)), first)
     # Where components were moved before they were turned, they are paired as the projection has them.
     return paired_anew or moved_before or first or Operand(groups.array, groups, None, understood=False)
+
+
+def _is_read_further(found: Operand, other: Operand | None) -> bool:
+    """Return whether an operand that was not understood from one value is understood from another, or half of it."""
+    if found.understood:
+        return _keeps_pairs(found)
+    return found.middle is not None and other is not None and other.middle is None
 
 
 def _keeps_pairs(found: Operand) -> bool:

@@ -45,10 +45,12 @@ class Loss:
             return f"Its loss is of the next token: the model shifts `{self.argument}`"
         if self.shift != 0:
             return ""
+        if not of_one_sequence:
+            return f"Its loss is of the same position: each is judged by its own entry of `{self.argument}`"
         same = f"Its loss is of the same position: the model does not shift `{self.argument}`"
-        if of_one_sequence and _SHIFTED_BY_THE_MODEL.match(self.argument):
+        if _SHIFTED_BY_THE_MODEL.match(self.argument):
             return f"{same}. Handed its own tokens, as models of transformers are, it learns to repeat them"
-        return f"{same}, its caller does" if of_one_sequence else same
+        return f"{same}, its caller does"
 
     def of(self, sequences: Sequences, inputs: Any, labels: Array) -> Any:
         """Return the loss, a scalar; ValueError where the model returns none."""

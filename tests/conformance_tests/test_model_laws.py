@@ -155,8 +155,8 @@ def test_a_model_that_takes_a_state_is_not_judged_by_laws_that_change_its_sample
             "of the same position: the model does not shift `labels`. Handed its own tokens, as models of transformers"
             " are, it learns to repeat them",
         ),
-        (models.TakesLabels, False, "of the same position: the model does not shift `labels`"),
-        (models.NamesFewClasses, True, "of the same position: the model does not shift `labels`"),
+        (models.TakesLabels, False, "of the same position: each is judged by its own entry of `labels`"),
+        (models.NamesFewClasses, True, "of the same position: each is judged by its own entry of `labels`"),
     ),
     ids=("targets", "shifted", "not shifted", "not causal", "few classes"),
 )

@@ -416,7 +416,14 @@ class _EachVector:
         rows = reshaped(array, (size_of(shape[:-1]), shape[-1]))
         if not shape_of(rows)[0]:
             return array
-        return reshaped(of_each(lambda row: inner({**arguments, self.name: row}), rows), shape)
+
+        def of_one(row: Any) -> Any:
+            result = inner({**arguments, self.name: row})
+            if shape_of(result) != shape_of(row):
+                raise ValueError(f"its result for a vector has the shape {shape_of(result)}")
+            return result
+
+        return reshaped(of_each(of_one, rows), shape)
 
 
 @dataclass(frozen=True)

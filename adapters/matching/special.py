@@ -70,6 +70,9 @@ def limited(operation: str, form: Form, found: Taken) -> Form:
 def _gain(lacking: set[str]) -> Callable[[Any, Arguments], Any]:
     def after(result: Any, arguments: Arguments) -> Any:
         if "gamma" in lacking and "gamma" in arguments:
+            # A root mean square alone is a number, of which the product with a gain is a vector.
+            if len(shape_of(result)) < len(shape_of(arguments["gamma"])):
+                raise ValueError(f"its result has the shape {shape_of(result)}")
             result = result * arguments["gamma"]
         return result + arguments["beta"] if "beta" in lacking and "beta" in arguments else result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -288,13 +289,17 @@ _NEEDED = re.compile(r"\b(must|ha(s|ve) to|need(s)? to|should|only|assum\w+|requ
 
 
 def says_power_of_two(function: Callable[..., Any]) -> bool:
-    """Return whether the documentation of a function, or of one that it calls, says that heads are a power of two."""
-    if _POWER_OF_TWO.search(inspect.getdoc(function) or ""):
+    """Return whether a function, its file, or a function that it calls is documented for a power of two of heads."""
+    if any(map(_POWER_OF_TWO.search, (inspect.getdoc(function) or "", _doc_of_file(function)))):
         return True
     code, known = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     called = [known[name] for name in code.co_names if inspect.isfunction(known.get(name))] if code is not None else []
     documented = (" ".join((inspect.getdoc(one) or "").split()) for one in called)
     return any(_NEEDED.search(said[: found.start()]) for said in documented for found in _POWER_OF_TWO.finditer(said))
+
+
+def _doc_of_file(function: Callable[..., Any]) -> str:
+    return inspect.getdoc(sys.modules.get(getattr(function, "__module__", ""))) or ""
 
 
 def says_more_than_a_lookup(function: Callable[..., Any]) -> bool:

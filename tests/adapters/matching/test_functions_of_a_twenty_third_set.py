@@ -97,3 +97,33 @@ def test_targets_that_the_caller_has_shifted(tmp_path: Path, denominator: str, v
     report = check(load(str(file)), tier="quick")
     assert report.taken_as == {"lm_loss": "cross_entropy"}
     assert report.verdict == verdict
+
+
+def rms(x: Any) -> Any:
+    return x.norm() / x.numel() ** 0.5
+
+
+# It was an RMS norm of one vector without a gain, which its product with one made a vector.
+def test_a_root_mean_square_is_no_norm() -> None:
+    found = load({"rms": rms, "softmax": lambda x: x.softmax(-1)})
+    assert "rms_norm" not in found.operations
+    assert "rms" in found.not_judged
+
+
+SLOPES = '''
+"""ALiBi (Press et al.){limits}."""
+import torch
+
+
+def get_slopes(n_heads):
+    return 2.0 ** (-8.0 / n_heads * torch.arange(1, n_heads + 1))
+'''
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"), [(", for a power-of-two number of heads", "conforms"), ("", "violates")]
+)
+def test_a_file_may_say_that_heads_are_a_power_of_two(tmp_path: Path, limits: str, verdict: str) -> None:
+    file = tmp_path / "slopes.py"
+    file.write_text(SLOPES.replace("{limits}", limits).lstrip())
+    assert check(load(str(file)), tier="quick").verdict == verdict

@@ -9,7 +9,10 @@ from veriformer.conformance_tests.recognition.conditions import piece_of
 from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
-from veriformer.conformance_tests.recognition.stream_parts import path_of_norm
+from veriformer.conformance_tests.recognition.stream_parts import norms_of, path_of_norm
+
+# One or two norms among several times as many.
+_FEW, _MANY_MORE = 2, 3
 
 
 def remarks_on_norms(model: ModelReading) -> Iterator[str]:
@@ -17,6 +20,29 @@ def remarks_on_norms(model: ModelReading) -> Iterator[str]:
     yield from _norms_in_other_places(model)
     yield from _norms_of_two_sublayers(model)
     yield from _parts_in_other_order(model)
+    yield from _another_eps(model)
+
+
+def _another_eps(model: ModelReading) -> Iterator[str]:
+    """Yield that one or two norms add another eps than all others, as one that was built without it does."""
+    known: dict[float, dict[str, None]] = {}
+    for norm in _norms(model):
+        if norm.eps is not None and norm.mistake is None:
+            known.setdefault(float(f"{norm.eps:.3g}"), {})[path_of_norm(model.flow, norm)] = None
+    usual = max(known, key=lambda eps: len(known[eps]), default=0.0)
+    for eps, paths in known.items():
+        if eps != usual and len(paths) <= _FEW and len(known[usual]) >= _MANY_MORE * len(paths) and all(paths):
+            yield f"the eps of {' and '.join(paths)} is {eps:g}, and that of the other norms {usual:g}"
+
+
+def _norms(model: ModelReading) -> Iterator[Norm]:
+    """Yield every norm: those of sublayers, those of embeddings, and those that maps at the end read."""
+    for one in model.readings:
+        yield from (norm for _, norm in norms_of(one.place) if one.is_judged and not one.is_expert)
+    yield from (embedding.norm for _, embedding in model.embeddings if embedding.norm is not None)
+    yield from model.other_norms
+    ends = (model.at_root(model.reader.read(one.input)) for one in model.ends)
+    yield from (one for one in ends if isinstance(one, Norm))
 
 
 def _norms_in_other_places(model: ModelReading) -> Iterator[str]:

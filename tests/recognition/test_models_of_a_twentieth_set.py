@@ -345,3 +345,14 @@ def test_a_cast_is_no_filter() -> None:
 
     report = check((attention, dict(zip("qkvo", maps, strict=True))), inputs=(generator.normal(size=(4, 32)),))
     assert any("4 heads" in one.summary for one in report.parts)
+
+
+# One that was built without the configuration's eps has the library's.
+def test_a_norm_with_an_eps_of_its_own_is_remarked() -> None:
+    model = Normed()
+    for one in model.modules():
+        if isinstance(one, torch.nn.LayerNorm):
+            one.eps = 1e-12
+    assert "eps" not in remarks(check(model, inputs=(TOKENS,)))
+    model.last.eps = 1e-5
+    assert "the eps of last is 1e-05, and that of the other norms 1e-12" in remarks(check(model, inputs=(TOKENS,)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from veriformer.conformance_tests.recognition.conditions import piece_of
+from veriformer.conformance_tests.recognition.ends import norm_of_result
 from veriformer.conformance_tests.recognition.expressions import Norm
 from veriformer.conformance_tests.recognition.layered import Layered
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
@@ -41,8 +42,8 @@ def _norms(model: ModelReading) -> Iterator[Norm]:
         yield from (norm for _, norm in norms_of(one.place) if one.is_judged and not one.is_expert)
     yield from (embedding.norm for _, embedding in model.embeddings if embedding.norm is not None)
     yield from model.other_norms
-    ends = (model.at_root(model.reader.read(one.input)) for one in model.ends)
-    yield from (one for one in ends if isinstance(one, Norm))
+    ends = [model.at_root(model.reader.read(one.input)) for one in model.ends]
+    yield from (one for one in (*ends, norm_of_result(model)) if isinstance(one, Norm))
 
 
 def _norms_in_other_places(model: ModelReading) -> Iterator[str]:

@@ -99,13 +99,17 @@ def branches_in_words(flow: Flow, network: NetworkReading) -> str:
     if gate is None or up is None or gate.map.step != up.map.step:
         return ""
     output = flow.array(gate.map.output)
-    first, columns = {}, {}
+    first, whole, columns = {}, {}, {}
     for name, branch in (("gate", gate), ("up", up)):
         found = places(output, flow.array(branch.start))
         if found is None:
             return ""
-        columns[name] = found.reshape(-1, found.shape[-1])[0] % output.shape[-1]
-        first[name] = int(columns[name].min())
+        row = found.reshape(-1, found.shape[-1])[0]
+        columns[name] = row % output.shape[-1]
+        first[name], whole[name] = int(columns[name].min()), int(row.min())
+    if first["gate"] == first["up"]:
+        # Both have all columns where they lie along an axis of their own.
+        first = whole
     if first["gate"] == first["up"]:
         return ""
     in_turns = all(len(one) > 1 and (np.diff(one) == len(first)).all() for one in columns.values())

@@ -144,12 +144,13 @@ def test_an_expert_that_another_one_overwrites_is_missed(kind: Callable[[str], M
     assert said == {"1 of the 2 experts that the shares of a token are made for are in its sum"}
 
 
+@pytest.mark.parametrize("array", ("OneMap", "OneArray"))
 @pytest.mark.parametrize(("gate_first", "said"), ((True, "gate and up"), (False, "up and gate")))
 def test_the_order_of_gate_and_up_in_one_map_is_said(
-    kind: Callable[[str], ModuleType], *, gate_first: bool, said: str
+    kind: Callable[[str], ModuleType], array: str, *, gate_first: bool, said: str
 ) -> None:
     more = kind("more_words")
-    recognition = found(more.decoder(lambda: more.OneMap(gate_first)))
+    recognition = found(more.decoder(lambda: getattr(more, array)(gate_first)))
     assert recognition.departures == ()
     assert words(recognition, "gated_feed_forward") == [f"gated_feed_forward, silu, one map for {said}"] * 2
 

@@ -40,6 +40,19 @@ class OneMap(nn.Module):
         return self.down(nn.functional.silu(gate) * up)
 
 
+class OneArray(OneMap):
+    """Gate and up lie along an axis of their own of one array, as in the files of Gemma."""
+
+    def __init__(self, gate_first=True):
+        super().__init__(gate_first)
+        self.both = nn.Parameter(torch.randn(2, WIDTH, HIDDEN) * WIDTH**-0.5)
+
+    def forward(self, x):
+        first, second = torch.einsum("btd,cdf->cbtf", x, self.both)
+        gate, up = (first, second) if self.gate_first else (second, first)
+        return self.down(nn.functional.silu(gate) * up)
+
+
 class Dropping(Block):
     """Wrong: the network's output is added to what came before the attention."""
 

@@ -93,21 +93,26 @@ _CONFIGURATIONS = ("config", "cfg", "args", "conf", "hparams", "hp", "params", "
 
 
 class GuessedConfiguration:
-    """A configuration whose members are guessed by their names when they are read; `read` are those that were.
+    """A configuration whose members are guessed by their names when they are read, and are its attributes from then on.
 
     `sizes` stand in the place of those that are guessed.
     """
 
     def __init__(self, sizes: Mapping[int, int] = MappingProxyType({})) -> None:
-        self.read: dict[str, Any] = {}
         self._sizes = sizes
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """The members that were read."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __getattr__(self, name: str) -> Any:
         """Return the guessed size; AttributeError where nothing can be guessed."""
         if name.startswith("__") or _folded(name) not in _BY_NAME:
             raise AttributeError(f"no value can be guessed for {name}")
-        self.read[name] = with_sizes(_BY_NAME[_folded(name)], self._sizes)
-        return self.read[name]
+        guessed = with_sizes(_BY_NAME[_folded(name)], self._sizes)
+        setattr(self, name, guessed)
+        return guessed
 
 
 def with_sizes(value: Any, sizes: Mapping[int, int]) -> Any:

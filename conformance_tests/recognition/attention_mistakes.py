@@ -23,6 +23,7 @@ from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.naming import Call, Named, named
 from veriformer.conformance_tests.recognition.projection_mistakes import place_of_operand, projection_mistakes
 from veriformer.conformance_tests.recognition.rotation_mistakes import rotation_mistakes
+from veriformer.conformance_tests.recognition.sites import Site
 from veriformer.conformance_tests.recognition.starting_points import starting_points
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, of_named, suspected
 from veriformer.conformance_tests.recognition.weights import weights_mistakes
@@ -56,6 +57,9 @@ _WRONG_TABLES = {
     "causal_mask_transposed": "each query sees the later keys, and none of the earlier ones",
     "mask_polarity_inverted": "each query sees just the keys that should be hidden from it",
 }
+
+# No logit of the tool's inputs is so low: it is a number that hides.
+_LOWEST_LOGIT = -1e3
 
 
 def attention_mistakes(
@@ -105,7 +109,7 @@ def _of_core(
     if setting is None:
         if not _can_be_named(reading):
             return
-        by_weights = list(weights_mistakes(reading))
+        by_weights = list(weights_mistakes(flow, reading))
         if by_weights:
             yield from by_weights
             return
@@ -114,21 +118,20 @@ def _of_core(
             step = _step_of(found[0])
             yield Suspicion(step, _place(flow, reading, step), _sentence(found[0]), of_named(found))
         else:
-            yield from _of_finite_fills(reading, others)
+            yield from _of_finite_fills(flow, reading, others)
         return
     yield from _of_scale(flow, reading, unscaled=unscaled, d_model=d_model)
     token = only_seen_token(flow, setting)
     if token is not None:
         sentence = f"each query sees the keys of token {token} alone, and those of all others are hidden from it"
-        place = min(site.steps[0] + 1, site.steps[-1])
-        yield Suspicion("mask", place, sentence, (suspected("mask_polarity_inverted"),))
+        yield Suspicion("mask", place_of_mask(flow, site), sentence, (suspected("mask_polarity_inverted"),))
         return
     token = token_of_blind_queries(flow, setting)
     if token is not None:
         sentence = (
             f"the queries of token {token} see no key, and the keys of token {token} are hidden from no other query"
         )
-        yield Suspicion("mask", min(site.steps[0] + 1, site.steps[-1]), sentence, ())
+        yield Suspicion("mask", place_of_mask(flow, site), sentence, ())
         return
     if setting.pattern == "masked" and setting.mask is not None and not same_for_all_queries(setting.mask):
         plain = replace(setting, mask=None)
@@ -136,17 +139,14 @@ def _of_core(
         starts = [replace(plain, is_causal=True), *of_others, masked_causally(reading.heads)]
         slug = mask_mistake(setting.mask)
         if slug:
-            place = min(site.steps[0] + 1, site.steps[-1])
-            yield Suspicion("mask", place, _WRONG_TABLES[slug], (suspected(slug),))
+            yield Suspicion("mask", place_of_mask(flow, site), _WRONG_TABLES[slug], (suspected(slug),))
             return
         found = named(_calls(reading.heads, starts))
         if found:
-            yield Suspicion(
-                _step_of(found[0]), min(site.steps[0] + 1, site.steps[-1]), _sentence(found[0]), of_named(found)
-            )
+            yield Suspicion(_step_of(found[0]), place_of_mask(flow, site), _sentence(found[0]), of_named(found))
 
 
-def _of_finite_fills(reading: AttentionReading, others: Sequence[Setting]) -> Iterator[Suspicion]:
+def _of_finite_fills(flow: Flow, reading: AttentionReading, others: Sequence[Setting]) -> Iterator[Suspicion]:
     """Yield that hidden logits are replaced by a number that does not hide them."""
     site, weights = reading.sublayer.sites[0], reading.weights
     if weights is None or not np.isfinite(weights).all() or not (weights > 0).all():
@@ -162,8 +162,8 @@ def _of_finite_fills(reading: AttentionReading, others: Sequence[Setting]) -> It
             fill = _fill(np.log(weights) - shift, logits, hidden)
             if fill is not None:
                 sentence = f"hidden logits are replaced by {fill:.4g}, which other logits do not dwarf"
-                place = min(site.steps[0] + 1, site.steps[-1])
-                yield Suspicion("mask", place, sentence, (suspected("finite_mask_beaten_by_logits"),))
+                suspects = (suspected("finite_mask_beaten_by_logits"),)
+                yield Suspicion("mask", place_of_mask(flow, site), sentence, suspects)
                 return
 
 
@@ -213,7 +213,24 @@ def _place(flow: Flow, reading: AttentionReading, step: StepName) -> int:
         return place_of_operand(flow, reading, step)
     if step == "logits":
         return site.steps[0]
-    return site.steps[-1] if step == "heads_output" else min(site.steps[0] + 1, site.steps[-1])
+    if step == "heads_output":
+        return site.steps[-1]
+    return place_of_mask(flow, site) if step == "mask" else min(site.steps[0] + 1, site.steps[-1])
+
+
+def place_of_mask(flow: Flow, site: Site) -> int:
+    """Return the step of an attention in which numbers that hide first stand, else the one behind the product."""
+    first = min(site.steps[0] + 1, site.steps[-1])
+    for index in range(first, site.steps[-1]):
+        step = flow.steps[index]
+        if any(_hides(flow, one) for one in step.results) and not any(_hides(flow, one) for one in step.operands):
+            return index
+    return first
+
+
+def _hides(flow: Flow, value: int) -> bool:
+    array = flow.array(value)
+    return array.dtype.kind == "f" and bool((array < _LOWEST_LOGIT).any())
 
 
 def _sentence(found: Named) -> str:

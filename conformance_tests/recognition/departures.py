@@ -25,6 +25,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import (
     network_mistakes,
 )
+from veriformer.conformance_tests.recognition.not_a_number import before_nan
 from veriformer.conformance_tests.recognition.paths import common_path, layer_in, module_around, path_of_maps
 from veriformer.conformance_tests.recognition.positions_kept import mistakes_of_positions
 from veriformer.conformance_tests.recognition.siblings import odd_layers
@@ -134,7 +135,8 @@ def found_in(model: ModelReading) -> Found:
     found.extend(_of_randomness(model))
     found.extend(_of_missing_maps(model))
     found.extend([one for one in unused_parameters(model) if not _explained_by(model, one, found)])
-    kept = with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
+    every = with_evidence(model, _each_once(sorted(found, key=lambda one: (one.place, not one.suspects))))
+    kept = before_nan(model, every)
     of_layers = {one.as_departure for one in differences}
     return Found(
         tuple(one for one in kept if one not in of_layers),

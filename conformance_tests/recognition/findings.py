@@ -118,6 +118,7 @@ class Recognition:
     that were captured and not understood. `agreed` is what the model's configuration states and the pass shows.
     `padding_token` is the token that its attentions hide. `remarks` are sentences about what stands out and may be
     meant. `biases_of_keys` are parameters that add the same to all logits of a query, which softmax does not see.
+    `gives_nan` says that its results hold NaN, which comes of a departure.
     """
 
     parts: tuple[Part, ...]
@@ -137,6 +138,7 @@ class Recognition:
     remarks: tuple[str, ...] = ()
     without_effect: tuple[str, ...] = ()
     biases_of_keys: tuple[str, ...] = ()
+    gives_nan: bool = False
 
     @property
     def unused_in_words(self) -> tuple[str, ...]:

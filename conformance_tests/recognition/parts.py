@@ -212,9 +212,10 @@ def _router_part(model: ModelReading, one: Mixture, departures: Sequence[Departu
 
 
 def _unjudged_part(one: Layered) -> Part:
-    """Return the part of an expert that too few tokens were sent to."""
+    """Return the part of an expert that too few tokens were sent to; what ran on NaN alone ran on none."""
     sent = "no token was" if one.rows == 0 else f"{counted(one.rows, 'token')} {'was' if one.rows == 1 else 'were'}"
-    words = f"feed_forward, not judged: {sent} sent to it"
+    why = "it is given NaN" if one.rows == 0 and not one.is_expert else f"{sent} sent to it"
+    words = f"feed_forward, not judged: {why}"
     return Part(one.path, "feed_forward", one.layer, words, {}, "unrecognised", 0, 0, one.first_step)
 
 

@@ -16,6 +16,7 @@ from veriformer.conformance_tests.recognition.departures import Found, found_in,
 from veriformer.conformance_tests.recognition.final_logits import agreements_of_final_logits
 from veriformer.conformance_tests.recognition.findings import Part, Recognition
 from veriformer.conformance_tests.recognition.model_reading import ModelReading
+from veriformer.conformance_tests.recognition.not_a_number import not_judged_behind, source_of_nan
 from veriformer.conformance_tests.recognition.padding_tokens import padding_token
 from veriformer.conformance_tests.recognition.parts import parts_of
 from veriformer.conformance_tests.recognition.remarks import remarks_on
@@ -51,7 +52,9 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
     if layers_alike:
         found = found.with_layers_alike()
     departures = found.departures
-    parts = tuple(sorted(parts_of(model, departures), key=lambda part: part.place))
+    source = source_of_nan(model, departures)
+    every = sorted(parts_of(model, departures), key=lambda part: part.place)
+    parts = tuple(not_judged_behind(model, every, source))
     SO_FAR.found(f"{counted(len(parts), 'part')} recognised{': ' if parts else ''}{_kinds(parts)}")
     SO_FAR.doing("looking at its other steps")
     computing, understood = understood_steps(model, departures)
@@ -75,10 +78,15 @@ def _recognition_of(model: ModelReading, layers_alike: bool, other: Found | None
             *agreements_of_frequencies(model),
         ),
         padding_token(model),
-        remarks_on(model),
+        (*_of_nan(source), *remarks_on(model)),
         (*by_module(model.unused(), model.trace.parameters), *model.unused_conditions(), *model.unused_inputs()),
         model.biases_of_keys(),
+        source is not None,
     )
+
+
+def _of_nan(source: str | None) -> tuple[str, ...]:
+    return () if source is None else (f"from {source or 'the model itself'} on, numbers are NaN: no more is judged",)
 
 
 def _kinds(parts: Iterable[Part]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from veriformer.conformance_tests.drawing.arrays import Array
 from veriformer.conformance_tests.recognition.attentions import AttentionReading
 from veriformer.conformance_tests.recognition.findings import StepName
+from veriformer.conformance_tests.recognition.flow import Flow
 from veriformer.conformance_tests.recognition.suspicion import Suspicion, suspected
 
 _CLOSE = 1e-6
@@ -20,10 +21,11 @@ _OTHER_AXES: tuple[tuple[tuple[int, ...], str], ...] = (
 )
 
 
-def weights_mistakes(reading: AttentionReading) -> Iterator[Suspicion]:
+def weights_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicion]:
     """Yield that weights are normalised over another axis than the keys, or multiply the values of other keys."""
     site, weights = reading.sublayer.sites[0], reading.weights
-    place = min(site.steps[0] + 1, site.steps[-1])
+    made = None if site.weights_value is None else flow.maker(site.weights_value)
+    place = min(site.steps[0] + 1, site.steps[-1]) if made is None else made
     if site.shifted:
         sentence = "the weights of some keys are cut off, and the values are multiplied by those of other keys"
         yield Suspicion("weights", place, sentence, ())

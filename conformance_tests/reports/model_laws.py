@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rich.text import Text
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.ranking import most_telling_first
 from veriformer.conformance_tests.core.text import counted, first_few, joined, plain
+from veriformer.conformance_tests.diagnosis.diagnosis import Diagnosis
 from veriformer.conformance_tests.reports.diagnoses import diagnosis_lines, is_likely
 from veriformer.conformance_tests.reports.layout import Lines, blank, entry, headed, paragraph
 from veriformer.conformance_tests.reports.options import Options
@@ -72,19 +73,27 @@ def _ids(broken: Sequence[tuple[Judged, LawResult]]) -> list[str]:
 def explained_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:
     """Return the broken laws whose diagnosis names a mistake that a departure names too: one cause is told once."""
     named = {suspect.name for departure in report.departures for suspect in departure.suspects}
-    # Where each call draws other numbers, no comparison of two calls tells anything else.
-    is_random = _DRAWS_NUMBERS in named
+    # Where each call draws other numbers, or gives NaN, no comparison of two calls tells anything else.
+    tells_nothing = _DRAWS_NUMBERS in named or report.recognition.gives_nan
     return [
         (judged, result)
         for judged in report.laws
         for diagnosis in judged.report.diagnoses
         # What no known mistake explains by itself may well come of the departure.
-        if named
-        and (is_random or not diagnosis.suspects or any(named.intersection(one.mistakes) for one in diagnosis.suspects))
+        if (named or report.recognition.gives_nan)
+        and (
+            tells_nothing
+            or not diagnosis.suspects
+            or any(named.intersection(one.mistakes) for one in diagnosis.suspects)
+        )
         for result in judged.broken
         if result.law.operation.name == diagnosis.operation
-        and (is_random or result.law.id not in diagnosis.unexplained)
+        and (tells_nothing or result.law.id not in diagnosis.unexplained)
     ]
+
+
+def _names_one_of(diagnosis: Diagnosis, named: Collection[str]) -> bool:
+    return any(not set(one.mistakes).isdisjoint(named) for one in diagnosis.suspects)
 
 
 def perhaps_by_departures(report: ModelReport) -> list[tuple[Judged, LawResult]]:

@@ -62,7 +62,7 @@ _DOING = frozenset(
 )
 _MOST_OPERATIONS = 4
 # What is called so may be given heads that are projected and repeated already.
-_GROUPED = "grouped_query_attention"
+_GROUPED, _ONE_HEAD = "grouped_query_attention", "single_head_attention"
 _ATTENDING = frozenset({"attention", "attn", "attend", "sdpa", "flash"})
 _WAYS_TO_ATTEND = frozenset(
     """
@@ -391,6 +391,8 @@ def _operations(
         of_name.append("scaled_dot_product_attention")
     if _is_called_attention(name) and has_weights_apart(OPERATIONS["multi_head_attention"], takings):
         of_name = ["multi_head_attention", *(one for one in of_name if one != "multi_head_attention")]
+    if "multi_head_attention" in of_name and _is_of_one_head(takings):
+        of_name = [_ONE_HEAD]
     is_packed = any(together.is_packed(one.name) for one in takings)
     if (
         not of_name
@@ -435,6 +437,12 @@ def _operations(
 def _is_mask_of_another_kind(takings: Sequence[Taking]) -> bool:
     """Return whether a number that must be given says which keys are hidden besides the later ones."""
     return any(_HIDING.intersection(words_of(one.name)) for one in takings if not one.has_default)
+
+
+def _is_of_one_head(takings: Sequence[Taking]) -> bool:
+    """Return whether matrices of queries, keys and values are given, and nothing else of multi-head attention."""
+    whole = taken("multi_head_attention", takings, by_order=False)
+    return has_weights_apart(OPERATIONS[_ONE_HEAD], takings) and {"weights.w_o", "num_heads"} <= set(whole.missing)
 
 
 def _has_a_gate(takings: Sequence[Taking]) -> bool:

@@ -127,3 +127,21 @@ def test_a_file_may_say_that_heads_are_a_power_of_two(tmp_path: Path, limits: st
     file = tmp_path / "slopes.py"
     file.write_text(SLOPES.replace("{limits}", limits).lstrip())
     assert check(load(str(file)), tier="quick").verdict == verdict
+
+
+def self_attention(x: Any, w_q: Any, w_k: Any, w_v: Any) -> Any:
+    query, key, value = x @ w_q, x @ w_k, x @ w_v
+    return torch.softmax(query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5, dim=-1) @ value
+
+
+def self_attention_without_scale(x: Any, w_q: Any, w_k: Any, w_v: Any) -> Any:
+    return torch.softmax(x @ w_q @ (x @ w_k).transpose(-2, -1), dim=-1) @ (x @ w_v)
+
+
+# The function that lessons begin with. "nothing is w_o and num_heads", was all that was said of it.
+def test_attention_of_three_matrices_is_one_of_one_head() -> None:
+    right = load({"self_attention": self_attention})
+    assert right.taken_as == {"self_attention": "single_head_attention"}
+    assert check(right, tier="quick").verdict == "conforms"
+    wrong = check(load({"self_attention": self_attention_without_scale}), tier="quick")
+    assert [one.suspects[0].mistakes for one in wrong.diagnoses] == [("scale_missing",)]

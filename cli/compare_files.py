@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Both = tuple[str, str]
 _MOST_NAMES = 5
+# What files of models and of their weights are called; a name with another one is an import path.
+_SUFFIXES = (".py", ".onnx", ".pt", ".pth", ".bin", ".safetensors", ".npz", ".keras", ".h5", ".gguf")
 
 
 def models_meant(both: Both, none: NoOperations) -> tuple[Both, tuple[str, ...]]:
@@ -66,10 +68,24 @@ def _about_others(both: Both, number: int, chosen: Both, others: Sequence[str]) 
 
 def _why_none(both: Both, found: tuple[list[str], list[str]], none: NoOperations) -> str:
     """Return that no model is meant, and which each file has."""
-    if not all(found):
+    without = [source for source, names in zip(both, found, strict=True) if not names]
+    if len(without) == 1:
+        # The other one has models: what it lacks is no reason.
+        return _nothing_in(without[0])
+    if without:
         return str(none)
     said = dict.fromkeys(f"{one} has {first_few(names, _MOST_NAMES)}" for one, names in zip(both, found, strict=True))
     return f"models are compared by their names, and it is not clear which are meant: {'; '.join(said)}; name them:"
+
+
+def _nothing_in(source: str) -> str:
+    """Return why a source has nothing that a model is compared with."""
+    path = Path(source)
+    if path.is_dir():
+        return f"{source} is a folder; name a .py file in it"
+    if path.suffix in _SUFFIXES and not path.exists():
+        return f"there is no file {source}; check the path, seen from {Path.cwd()}"
+    return f"{source} has neither operations nor a model: a class with a forward pass, or a function `build`"
 
 
 def _commands(both: Both, found: tuple[list[str], list[str]]) -> list[str]:

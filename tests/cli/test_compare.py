@@ -159,3 +159,38 @@ def test_verbose_shows_every_convention(run: Run) -> None:
     _, out, _ = run("original.py", "original.py", "--verbose")
     assert "causal_alignment" not in brief
     assert "causal_alignment" in out
+
+
+MODEL = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.map = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return x + self.map(self.norm(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    (
+        ("empty.py", "empty.py has neither operations nor a model"),
+        ("folder", "folder is a folder; name a .py file in it"),
+        ("missing.pt", "there is no file missing.pt"),
+    ),
+)
+@pytest.mark.parametrize("turned", (False, True))
+def test_the_side_that_has_nothing_is_the_one_that_is_named(
+    tmp_path: Path, run: Run, other: str, said: str, *, turned: bool
+) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "folder").mkdir()
+    both = ["model.py", other]
+    status, _, error = run(*(reversed(both) if turned else both))
+    assert status == 2
+    assert said in " ".join(error.split())

@@ -105,7 +105,8 @@ OTHERWISE = (
     ("window_counting", "exclusive", plain(attention(window_counting="exclusive"))),
     ("rotary_pairing", "half", SimpleNamespace(rotary_embedding=half)),
     ("sinusoidal_layout", "concatenated", SimpleNamespace(sinusoidal_positions=concatenated)),
-    ("gelu_form", "tanh", SimpleNamespace(gelu=tanh_gelu)),
+    # By a name that states no form.
+    ("gelu_form", "tanh", SimpleNamespace(gelu=lambda x: tanh_gelu(x))),
     ("gelu_form", "sigmoid", SimpleNamespace(gelu=quick_gelu)),
     ("rms_norm_gain", "one_plus_gamma", SimpleNamespace(rms_norm=gemma_norm)),
 )

@@ -57,8 +57,8 @@ def first_page(found: Installation, build: Build | None = None) -> Path:
         build(found.clone)
     if not page.is_file():
         raise UserError(
-            f"the documentation is not built in {found.clone}; this installs what builds it and builds it, "
-            f"in some minutes: {_command(found)}"
+            "the documentation is not built. This installs what builds it, and builds it, in about ten minutes:\n"
+            f"  {_command(found)}"
         )
     return page
 
@@ -85,7 +85,7 @@ def _build(clone: Path) -> None:
     import shutil
     import subprocess
 
-    click.echo(f"Building the documentation in {clone}, once. This takes two to five minutes.", err=True)
+    click.echo(f"Building the documentation in {clone}, once. This takes about ten minutes.", err=True)
     unfinished = clone / "build" / "unfinished_documentation"
     shutil.rmtree(unfinished, ignore_errors=True)
     # The pages in docs/ are the clone's own: --check leaves them alone.

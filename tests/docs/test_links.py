@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+_CODE = re.compile(r"^```.*?^```$|`[^`]+`", re.MULTILINE | re.DOTALL)
+_TARGET = re.compile(r"\]\(([^()]+)\)")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")])
 
 
@@ -28,6 +30,23 @@ def test_there_are_pages() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_committed_page_leads_to_a_committed_file(page: Path, links: Any) -> None:
     assert not links.dead_links(page, ROOT, ROOT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_target_of_a_link_holds_no_white_space(page: Path) -> None:
+    """Such a link is no link in Markdown: the site would show its text as it was written."""
+    assert not broken_targets(page.read_text(encoding="utf-8"))
+
+
+def test_a_target_that_is_broken_over_two_lines_is_seen() -> None:
+    text = "[a](b.md#c-\nd) [e](f g.md) [h](i.md) [j\nk](l.md) `[m](n o)`\n```text\n[p](q r)\n```\n"
+    assert broken_targets(text) == ["b.md#c-\nd", "f g.md"]
+
+
+def broken_targets(text: str) -> list[str]:
+    """Return the targets of links with white space in them, apart from those in code."""
+    words = _CODE.sub("", text)
+    return [target for target in _TARGET.findall(words) if re.search(r"\s", target)]
 
 
 def test_every_link_of_the_built_pages_resolves(built: Path, links: Any) -> None:

@@ -11,6 +11,7 @@ from veriformer.cli.failures import UserError, show_broken_packages
 from veriformer.cli.output import page_width
 
 if TYPE_CHECKING:
+    from veriformer.adapters.built_in import BuiltIn
     from veriformer.conformance_tests.reports.layout import Lines
 
 _KINDS = ("operations", "laws", "conventions", "derivations", "examples", "mistakes", "implementations")
@@ -124,10 +125,10 @@ def _implementations() -> Lines:
     from veriformer.adapters.installation import installation
 
     column = max(map(len, BUILT_IN)) + 2
-    incomplete = any(_missing(built_in.packages) for built_in in BUILT_IN.values())
+    incomplete = any(_missing(built_in) for built_in in BUILT_IN.values())
     lines: Lines = []
     for name, built_in in BUILT_IN.items():
-        lines += _row(name, f"{built_in.summary}{_missing(built_in.packages)}", column)
+        lines += _row(name, f"{built_in.summary}{_missing(built_in)}", column)
     return [
         *lines,
         *_row("or", "a file (my_attention.py), an import path (package.module, package.module:object)", column),
@@ -135,11 +136,13 @@ def _implementations() -> Lines:
     ]
 
 
-def _missing(packages: tuple[str, ...]) -> str:
+def _missing(built_in: BuiltIn) -> str:
     from importlib.util import find_spec
 
-    missing = [package for package in packages if find_spec(package) is None]
-    return f" (not installed: the extra {missing[-1]})" if missing else ""
+    missing = [package for package in built_in.packages if find_spec(package) is None]
+    # No other extra brings the TensorFlow that Keras runs on.
+    extra = built_in.name if "tensorflow" in missing else missing[-1] if missing else ""
+    return f" (not installed: the extra {extra})" if extra else ""
 
 
 def _row(name: str, text: str, column: int) -> Lines:

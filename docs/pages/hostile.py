@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 HOSTILE = Path(__file__).resolve().parents[2] / "tests" / "hostile"
-_LOSS = {"failed": "violated", "passed": "holds", "error": "cannot be judged"}
+_LOSS = {"failed": "violated", "passed": "holds", "error": "ends in an error"}
 
 
 def hostile_page() -> dict[str, str]:

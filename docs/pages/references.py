@@ -64,7 +64,14 @@ def step_heading(derivation: str, step: str) -> str:
 
 
 def step_links(derivation: str, steps: Iterable[str], folder: str = "") -> str:
-    """Return links to steps of a derivation, in words: "steps 1. A and 2. B"."""
+    """Return links to steps of a derivation, in words: "steps 1 (A), 2 (B) and 3 (C)"."""
     headings = [step_heading(derivation, step) for step in steps]
-    links = [link(heading, folder + derivation_page(derivation), heading) for heading in headings]
-    return f"step{'s' * (len(links) > 1)} {' and '.join(links)}"
+    links = [link(_numbered(heading), folder + derivation_page(derivation), heading) for heading in headings]
+    *rest, last = links
+    return f"steps {', '.join(rest)} and {last}" if rest else f"step {last}"
+
+
+def _numbered(heading: str) -> str:
+    """Return the heading "1. A" as a sentence has it: "1 (A)"."""
+    number, _, name = heading.partition(". ")
+    return f"{number} ({name})"

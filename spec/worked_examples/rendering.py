@@ -24,7 +24,7 @@ def render_markdown(example: WorkedExample) -> str:
         f"Exact:\n\n$$\n{latex(example.exact)}\n$$",
     ]
     if judgement.verdict is Verdict.WRONG:
-        parts.append(f"Correction: `{decimals(example.exact)}` where the document has `{_texts(example.printed)}`.")
+        parts.append(_correction(example))
     elif any(_is_worth_evaluating(entry) for entry in _leaves(example.exact)):
         parts.append(f"Evaluated: `{decimals(example.exact)}`")
     if example.otherwise is not None:
@@ -61,6 +61,14 @@ def latex(exact: Exact) -> str:
     lines = exact if all(isinstance(row, tuple) for row in exact) else (exact,)
     body = r" \\ ".join(" & ".join(latex(entry) for entry in line) for line in lines)
     return rf"\begin{{bmatrix}} {body} \end{{bmatrix}}"
+
+
+def _correction(example: WorkedExample) -> str:
+    """Return what is right in the place of what the document prints or says."""
+    said = f"the document has `{_texts(example.printed)}`"
+    if all(entry.is_Boolean for entry in _leaves(example.exact)):
+        return f"Correction: {said}, and this is not so."
+    return f"Correction: {said}; the exact value is `{decimals(example.exact)}`."
 
 
 def _verdict_text(example: WorkedExample, judgement: Judgement) -> str:

@@ -22,6 +22,11 @@ from veriformer.spec.operations import OPERATIONS
 
 # A helper called log_softmax is not a misspelt softmax.
 _NAME_CUTOFF = 0.85
+# To someone who is learning it gives the answer away.
+ALONG_FIRST_AXIS = (
+    "softmax is judged along the last axis, and it computes along axis 0: if it takes one vector, or columns are "
+    "its vectors, say so in its documentation"
+)
 
 
 def notices(
@@ -119,10 +124,7 @@ def _about_first_axis(operations: Callables) -> list[str]:
     function = offered.function if isinstance(offered, Adopted) else offered
     if function is None or not is_along_first_of_several(function) or says_columns(function):
         return []
-    return [
-        "softmax is judged along the last axis, and it computes along axis 0: if it takes one vector, or columns are "
-        "its vectors, say so in its documentation"
-    ]
+    return [ALONG_FIRST_AXIS]
 
 
 def _suspect_keywords(operation: str, function: Callable[..., Any]) -> dict[str, str]:

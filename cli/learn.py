@@ -69,6 +69,7 @@ def check_answers_command(folder: Path, names: tuple[str, ...]) -> int:
     from veriformer.lessons.feedback import outcome_lines
     from veriformer.lessons.progress import read_progress
 
+    folder, names = _in_order(folder, names)
     wanted, progress = _exercises(folder, names), read_progress(folder)
     outcomes = []
     for exercise in wanted:
@@ -94,6 +95,7 @@ def hint_command(name: str, folder: Path, again: bool) -> int:
     from veriformer.cli.output import print_page
     from veriformer.lessons.progress import read_progress
 
+    folder, (name,) = _in_order(folder, (name,))
     (exercise,) = _exercises(folder, (name,))
     outcome, progress = _outcome(folder, exercise), read_progress(folder)
     if again:
@@ -113,7 +115,7 @@ def hint_command(name: str, folder: Path, again: bool) -> int:
 @click.option("--step", type=click.IntRange(min=1), help="Show one step of the lesson's derivations.")
 @file_option("--notebook", meaning="Write the lesson as a notebook instead.")
 def lesson_command(identifier: str, step: int | None, notebook: Path | None) -> None:
-    """Show a lesson: its text, with what its blocks print and draw."""
+    """Show a lesson, by its name or number: its text, with what its blocks print and draw."""
     from veriformer.cli.output import print_page
     from veriformer.lessons.course import UnknownLesson, lesson_called
 
@@ -133,6 +135,15 @@ def lesson_command(identifier: str, step: int | None, notebook: Path | None) -> 
         print_page(lesson_lines(lesson) if step is None else step_lines(lesson, step))
     except NoSuchStep as error:
         raise UserError(str(error), error) from error
+
+
+def _in_order(folder: Path, names: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    """Return the folder and the exercises, where what stands for the folder is none and one of the others is."""
+    places = [place for place, name in enumerate(names) if Path(name).is_dir()]
+    if folder.is_dir() or not places:
+        return folder, names
+    place = places[0]
+    return Path(names[place]), (str(folder), *names[:place], *names[place + 1 :])
 
 
 def _exercises(folder: Path, names: tuple[str, ...]) -> list[Exercise]:

@@ -10,6 +10,8 @@ from typing import Literal
 
 AnswerKind = Literal["choice", "expressions", "shape"]
 _LETTERS = "abcdefgh"
+# How a row is written: the answer of no question.
+ROW = '"5, -1/2, 0"'
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,14 @@ class Asked:
         """What an answer looks like, in words."""
         if self.kind == "choice":
             return f"one letter of {', '.join(self.lettered)}"
-        return 'a shape such as "3, 8"' if self.kind == "shape" else 'a number or formula such as "1/3"'
+        if self.kind == "shape":
+            return 'a shape such as "3, 8"'
+        return f"a row, with commas: {ROW}" if self.is_row else 'a number or formula such as "1/3"'
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it asks for several numbers or formulas."""
+        return self.kind == "expressions" and "," in self.answer
 
 
 @dataclass(frozen=True)

@@ -155,12 +155,15 @@ def _report(implementation: Implementation, exercise: Exercise, seed: int, *, sh
 
 
 def _outcome(exercise: Exercise, report: Report, place: str) -> Outcome:
+    from veriformer.adapters.notices import ALONG_FIRST_AXIS
     from veriformer.conformance_tests.core.law_result import is_broken
 
     results = {result.law.id: result for result in report.results}
     judged = [results[law] for law in exercise.laws if results[law].status in ("passed", "failed", "error")]
     broken = [result for result in judged if is_broken(result)]
-    outcome = Outcome(exercise, "done", "", None, report, report.notices, len(judged) - len(broken), len(judged), place)
+    # What is told beside the laws must not name the mistake: hints do, when they are asked for.
+    notes = tuple(note for note in report.notices if ALONG_FIRST_AXIS not in note)
+    outcome = Outcome(exercise, "done", "", None, report, notes, len(judged) - len(broken), len(judged), place)
     if not judged:
         sentence = next((one.reason for one in report.results if one.reason), "no law could be tried")
         return replace(outcome, state="unclear", sentence=sentence)

@@ -59,7 +59,9 @@ def course() -> Mapping[str, Lesson]:
 
 
 def lesson_called(identifier: str) -> Lesson:
-    """Return a lesson; UnknownLesson where there is no text of that id."""
+    """Return a lesson by its id or its number in the course; UnknownLesson where there is no text of it."""
+    if identifier.isdecimal():
+        identifier = _numbered(int(identifier))
     if identifier in course():
         return course()[identifier]
     if identifier in lesson_titles():
@@ -68,6 +70,14 @@ def lesson_called(identifier: str) -> Lesson:
 
     hint = suggestion(identifier, lesson_titles(), cutoff=0.5)
     raise UnknownLesson(f"there is no lesson {identifier!r}{hint} (veriformer learn lists them)")
+
+
+def _numbered(number: int) -> str:
+    """Return the id of the lesson of a number, counted from one."""
+    titles = list(lesson_titles())
+    if not 1 <= number <= len(titles):
+        raise UnknownLesson(f"the lessons are numbered from 1 to {len(titles)}; there is no {number}")
+    return titles[number - 1]
 
 
 def read_lesson(text: str, name: str) -> Lesson:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from veriformer.lessons.asked import Asked, sheet
+from veriformer.lessons.asked import ROW, Asked, sheet
 from veriformer.lessons.exercise import Exercise
 from veriformer.lessons.exercises import exercises
 from veriformer.spec.operations import OPERATIONS, Parameter
@@ -122,6 +122,8 @@ def _wrapped(text: str) -> list[str]:
 def _sheet_text(exercise: Exercise, folder: Path) -> str:
     questions = sheet(exercise.id)
     head = [f"# {exercise.title}", *_commented(questions.introduction), "#", "# Write each answer between the quotes."]
+    if any(one.is_row for one in questions.questions):
+        head.append(f"# A row of numbers has commas between them: {ROW}.")
     head.append(f"# To check them:  {_to_check(exercise, folder)}")
     return "\n".join([*head, *(line for one in questions.questions for line in _question(one))]) + "\n"
 

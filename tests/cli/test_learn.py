@@ -33,6 +33,37 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
+def test_the_folder_and_the_exercise_are_taken_in_both_orders(folder: Path) -> None:
+    (folder / "softmax.py").write_text(WRONG_AXIS)
+    for checked in (learn("check", folder, "softmax"), learn("check", "softmax", folder)):
+        assert "The weights of each row sum to one." in checked.output
+    assert "hint 1 of 3" in learn("hint", folder, "softmax").output
+    assert "hint 2 of 3" in learn("hint", "softmax", folder).output
+
+
+def test_a_check_does_not_name_the_mistake(folder: Path) -> None:
+    (folder / "softmax.py").write_text(
+        "import numpy as np\n\n\ndef softmax(x):\n    e = np.exp(x - x.max(axis=0))\n    return e / e.sum(axis=0)\n"
+    )
+    checked = learn("check", folder, "softmax")
+    assert checked.return_value == 1
+    assert "axis 0" not in checked.output
+
+
+def test_a_lesson_is_shown_by_its_number() -> None:
+    assert learn("lesson", "2", "--step", "1").output == learn("lesson", "softmax", "--step", "1").output
+    assert "numbered from 1 to" in refused("lesson", "99")
+
+
+def test_a_question_for_a_row_says_how_a_row_is_written(folder: Path) -> None:
+    sheet = folder / "practice_products.toml"
+    assert '# A row of numbers has commas between them: "5, -1/2, 0".' in sheet.read_text()
+    answered = sheet.read_text().replace('s_1 = ""', 's_1 = "2, 6, -2"').replace('s_2 = ""', 's_2 = "0, 0, 0"')
+    sheet.write_text(answered.replace('s_3 = ""', 's_3 = "1 3 -1"'))
+    said = " ".join(learn("check", folder, "practice_products").output.split())
+    assert 'the question asks for a row, with commas: "5, -1/2, 0"' in said
+
+
 def test_a_course_is_begun_and_nothing_in_it_is_overwritten(folder: Path) -> None:
     (folder / "softmax.py").write_text("mine")
     result = learn("new", folder, "--framework", "torch")

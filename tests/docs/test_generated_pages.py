@@ -138,7 +138,8 @@ def test_every_law_and_its_derivation_lead_to_each_other(generated: dict[str, st
         entry = entry_of(law.id, generated)
         for name in law.claim.steps:
             heading = next(heading for heading in there if heading.endswith(f". {name}"))
-            assert f"[{heading}](../derivations/{law.claim.background}.md#{anchor(heading)})" in entry
+            number = heading.partition(".")[0]
+            assert f"[{number} ({name})](../derivations/{law.claim.background}.md#{anchor(heading)})" in entry
         assert f"[`{law.id}`](../operations/{law.operation.name}.md#{anchor(law.id)})" in derivation
 
 

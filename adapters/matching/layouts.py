@@ -183,8 +183,8 @@ class OneByOne:
         """Return the results of the calls with JAX's arrays; None for other arrays, and where samples share heads."""
         of_call = [name for name in (*self.names, *_OF_LOGITS) if self._differs(name, arguments)]
         whole = {name: shape_of(arguments[name])[self.axes :] for name in of_call}
-        lengths = {length for name in of_call for length in zip(shape_of(arguments[name]), outer, strict=False)}
-        if not is_of_jax(arguments[self.names[0]]) or any(own not in (1, all_of) for own, all_of in lengths):
+        pairs = [pair for name in of_call for pair in zip(shape_of(arguments[name]), outer, strict=False)]
+        if not is_of_jax(arguments[self.names[0]]) or any(own not in (1, all_of) for own, all_of in pairs):
             return None
         flat = [
             reshaped(broadcast(arguments[name], (*outer, *whole[name])), (size_of(outer), *whole[name]))

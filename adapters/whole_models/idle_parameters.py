@@ -14,7 +14,7 @@ from veriformer.adapters.errors import NotDifferentiable
 from veriformer.adapters.outputs import named_arrays
 from veriformer.adapters.whole_models.sequence import Array, Sequences
 
-# The gradients of others are larger, beside the largest one, and the roundings of float64 are smaller.
+# As parts of the largest gradient, those of other parameters are larger, and the roundings of float64 smaller.
 _NO_GRADIENT = 1e-9
 _SAME = 1e-9
 # The last one changes the order of the scores of a router, whose bias for the choice has no gradient.

@@ -101,7 +101,7 @@ class WholeModel:
         )
 
     def _of_loss(self, sequences: Sequences, box: BlackBox, loss: Loss | None) -> tuple[str, ...]:
-        """Return which labels a loss is of; a decoder beside an encoder has tokens of its own, and other labels.
+        """Return which labels a loss is of; a decoder that reads an encoder has tokens of its own.
 
         Labels of other classes than the tokens, such as parts of speech, are those of their own tokens.
         """

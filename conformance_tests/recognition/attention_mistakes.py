@@ -58,7 +58,7 @@ _WRONG_TABLES = {
     "mask_polarity_inverted": "each query sees just the keys that should be hidden from it",
 }
 
-# No logit of the tool's inputs is so low: it is a number that hides.
+# Logits are seldom so low: it is taken for a number that hides, and decides on a line of code alone.
 _LOWEST_LOGIT = -1e3
 
 
@@ -215,12 +215,12 @@ def _place(flow: Flow, reading: AttentionReading, step: StepName) -> int:
         return site.steps[0]
     if step == "heads_output":
         return site.steps[-1]
-    return place_of_mask(flow, site) if step == "mask" else min(site.steps[0] + 1, site.steps[-1])
+    return place_of_mask(flow, site) if step == "mask" else site.behind_first_product
 
 
 def place_of_mask(flow: Flow, site: Site) -> int:
     """Return the step of an attention in which numbers that hide first stand, else the one behind the product."""
-    first = min(site.steps[0] + 1, site.steps[-1])
+    first = site.behind_first_product
     for index in range(first, site.steps[-1]):
         step = flow.steps[index]
         if any(_hides(flow, one) for one in step.results) and not any(_hides(flow, one) for one in step.operands):

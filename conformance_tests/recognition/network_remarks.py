@@ -8,7 +8,7 @@ from veriformer.conformance_tests.recognition.model_reading import ModelReading
 from veriformer.conformance_tests.recognition.networks import NetworkReading
 from veriformer.conformance_tests.recognition.stacked_experts import NOTHING_ADDED
 
-# Gated by x σ(1.702 x), networks of Megatron-LM add nothing unless they are told to.
+# Other networks with this gate may add nothing by design.
 _AS_GPT_OSS = "nothing is added to the linear branch beside x σ(1.702 x); gpt-oss, which is built so, adds 1 to it"
 
 

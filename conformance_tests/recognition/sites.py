@@ -55,6 +55,11 @@ class Site:
         """The step that marks its place in the order of execution."""
         return self.steps[0]
 
+    @property
+    def behind_first_product(self) -> int:
+        """The step behind the product of queries and keys; that of the whole where it is one step."""
+        return min(self.steps[0] + 1, self.steps[-1])
+
 
 def find_sites(flow: Flow, maps: Maps, batch: int) -> tuple[Site, ...]:
     """Return every attention of the pass, in order. `batch` is the number of samples."""

@@ -25,7 +25,7 @@ def weights_mistakes(flow: Flow, reading: AttentionReading) -> Iterator[Suspicio
     """Yield that weights are normalised over another axis than the keys, or multiply the values of other keys."""
     site, weights = reading.sublayer.sites[0], reading.weights
     made = None if site.weights_value is None else flow.maker(site.weights_value)
-    place = min(site.steps[0] + 1, site.steps[-1]) if made is None else made
+    place = site.behind_first_product if made is None else made
     if site.shifted:
         sentence = "the weights of some keys are cut off, and the values are multiplied by those of other keys"
         yield Suspicion("weights", place, sentence, ())

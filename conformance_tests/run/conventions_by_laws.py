@@ -45,8 +45,7 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     if profile is None:
         return {}
     with captured(run.implementation):
-        # Under another layout, for example, other calls raise; which ones is explored when all laws are judged.
-        others = [_unasked(under(profile, values)) for values in others_standing(profile)]
+        others = under_others(profile)
         on_case, on_all = partial(holds_on_its_case, run), partial(_judged, run)
         found = explaining(profile, others, about, its, on_case, on_all)
     if found is None:
@@ -59,9 +58,13 @@ def _judged_otherwise(run: Run, operation: str, about: list[Law], its: list[LawR
     return {name: run.with_reason(result) for name, result in judged.items()}
 
 
-def _unasked(profile: Profile) -> Profile:
-    """Return a profile without what the operation was found to refuse."""
-    return replace(profile, subject=replace(profile.subject, refusals=None))
+def under_others(profile: Profile) -> list[Profile]:
+    """Return an operation under every other combination of values that stand, without what it was found to refuse.
+
+    Under another layout, for example, other calls raise; which ones is explored when all laws are judged.
+    """
+    others = (under(profile, values) for values in others_standing(profile))
+    return [replace(other, subject=replace(other.subject, refusals=None)) for other in others]
 
 
 def holds_on_its_case(run: Run, profile: Profile, result: LawResult) -> bool:

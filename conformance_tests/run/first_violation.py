@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from veriformer.conformance_tests.conventions.standing import others_standing, under
 from veriformer.conformance_tests.core.first_calls import FirstCalls
 from veriformer.conformance_tests.core.law_result import LawResult
 from veriformer.conformance_tests.core.text import first_few
 from veriformer.conformance_tests.diagnosis.diagnose import diagnose
 from veriformer.conformance_tests.diagnosis.work import Work
-from veriformer.conformance_tests.run.conventions_by_laws import holds_on_its_case
+from veriformer.conformance_tests.run.conventions_by_laws import holds_on_its_case, under_others
 from veriformer.conformance_tests.run.printing import captured
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def _holds_otherwise(run: Run, result: LawResult) -> bool:
     """Return whether the law holds on its case under another value of a convention that is not settled."""
     profile = run.profile_of(result.law.operation)
     with captured(run.implementation):
-        return any(holds_on_its_case(run, under(profile, values), result) for values in others_standing(profile))
+        return any(holds_on_its_case(run, other, result) for other in under_others(profile))
 
 
 def _reproduced(run: Run, result: LawResult) -> list[str]:

@@ -137,7 +137,7 @@ def _of_group(both: Both, group: _Group, found: Sequence[Mapping[str, Array]]) -
     """Yield the difference of a group's gradients: both numbers that no layout changes are others then."""
     inner, norm = zip(*(_numbers(names, known) for names, known in zip(group.names, found, strict=True)), strict=True)
     if np.isnan(norm).all():
-        # The same NaN in both results is told of them.
+        # NaN in both is no difference.
         return
     # A gradient is a sum of products, whose rounding errors grow with the largest of them.
     size = max(float(array[1] * array[2]) for known in found for array in known.values())

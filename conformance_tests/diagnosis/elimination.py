@@ -30,7 +30,11 @@ _PART_TO_CONFIRM = 0.4
 # pairs are likely. Calls of about so many entries come first: smaller ones are explained by chance more often.
 _FIRST = 6
 _TELLING_SIZE = 30
-# A pair must explain so many calls before it is tried under other conventions as well: there are too many combinations.
+# So many of the mistakes that explain most are tried beside harmless choices before pairs are put in order, and so
+# many of the likeliest pairs whatever they explain.
+_TRIED_BESIDE_CHOICES = 40
+# Other pairs must explain so many calls before they are tried under other conventions too: there are too many
+# combinations.
 _CALLS_THAT_SPEAK_FOR_A_PAIR = 2
 # Shares of the remaining work at which the search for effects ends, at which single mistakes with another value of a
 # convention end, and which telling apart the explanations found may take, with the least that this may take in steps.
@@ -177,11 +181,14 @@ class Elimination:
         return [*self.base.harmless_changes(), *map(tuple, swaps.values())]
 
     def _and_conventions(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
-        """Yield the pairs; after a pair that explains the first calls, the same under other values of conventions."""
+        """Yield the pairs; after the likeliest, and after one that explains the first calls, the same with a harmless
+        choice or another value of a convention.
+        """
         swaps = self._swaps()
-        for changes in pairs:
+        for number, changes in enumerate(pairs):
             yield changes
-            yield from self._with_swaps(changes, swaps, least=_CALLS_THAT_SPEAK_FOR_A_PAIR)
+            least = 0 if number < _TRIED_BESIDE_CHOICES else _CALLS_THAT_SPEAK_FOR_A_PAIR
+            yield from self._with_swaps(changes, swaps, least)
 
     def _with_swaps(self, changes: Changes, swaps: Sequence[Changes], least: int = 0) -> Iterator[Changes]:
         """Yield the changes with each value of a convention that explains the first call that they do not explain.
@@ -221,10 +228,22 @@ class Elimination:
         """Yield the pairs that the first calls make likely, then the others."""
         mistakes = self._mistakes()
         first = range(self._first_calls(mistakes))
-        effects = [[self._effect(changes, number) for changes in mistakes] for number in first]
+        effects = [list(self._effects_or_beside_a_choice(mistakes, number)) for number in first]
         likely, others, self.pairs_left = likeliest_first(mistakes, effects, self.observations[: len(first)])
         for places in (likely, others):
             yield self._counted((*mistakes[one], *mistakes[other]) for one, other in places)
+
+    def _effects_or_beside_a_choice(self, mistakes: Sequence[Changes], number: int) -> Iterator[Effect]:
+        """Yield the effect of every mistake on a call: with a harmless choice where it explains the call only so.
+
+        Otherwise a call which one of two mistakes explains beside the choice speaks against them both.
+        """
+        choices = list(self.base.harmless_changes())
+        for place, changes in enumerate(mistakes):
+            alone = self._effect(changes, number)
+            beside = choices if place < _TRIED_BESIDE_CHOICES and alone.moves and not alone.fits else []
+            apart = ((*changes, *choice) for choice in beside if not _names(changes) & _names(choice))
+            yield next((effect for one in apart if (effect := self._effect(one, number)).fits), alone)
 
     def _counted(self, pairs: Iterable[Changes]) -> Iterator[Changes]:
         for pair in pairs:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _FIRST_LAWS = 2
 _FIRST_LAWS_THAT_DIFFER = 6
 _ALIKE = 4.0
-# Where each shape is compiled, the first laws take longest: a fifth of all must have been tried, and the laws of an
-# operation tell of its others from the third on.
-_COMPILED_SHARE, _COMPILED_OWN = 0.2, 3
+# Where each shape is compiled, and where workers take the longest laws first, the first laws take longest: a fifth of
+# all must have been tried. Where shapes are compiled, the laws of an operation tell of its others from the third on.
+_TELLING_SHARE, _COMPILED_OWN = 0.2, 3
 # Shorter runs need no announcement, and a shorter time of the first laws may be due to a momentary delay.
 _LONG = 60.0
 _TELLING = 2.0
@@ -157,7 +157,7 @@ class Pace:
     def tell(self, implementation: Implementation, left: list[Law], options: RunOptions, stands: Progress) -> None:
         """Report the expected time as soon as the laws that were tried show that those that are left will take long."""
         compiles = implementation.framework.compiles_per_shape
-        if not self.can_tell(compiles=compiles) or (compiles and stands.done < _COMPILED_SHARE * stands.total):
+        if not self.can_tell(compiles=compiles) or (compiles and stands.done < _TELLING_SHARE * stands.total):
             return
         declared = [law for law in left if not not_declared(implementation, law)]
         if forecast := self.forecast(declared, options.selection, compiles=compiles):
@@ -188,7 +188,7 @@ class Pace:
 
     def forecast_shared(self, seconds: float, tried: int, left: int, workers: int) -> str:
         """Return the same for laws divided among `workers`, of which `tried` took `seconds` together."""
-        if tried < 2 * workers or seconds < _TELLING:
+        if tried < max(2 * workers, _TELLING_SHARE * (tried + left)) or seconds < _TELLING:
             return ""
         each = seconds / tried
         return self._announcement(left * each / workers, f"a law takes {each:.2g} s")

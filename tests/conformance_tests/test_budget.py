@@ -318,11 +318,13 @@ def test_a_worker_ends_its_share_when_the_budget_is_spent() -> None:
     assert not Pace.until(None, None).is_spent()
 
 
-def test_with_workers_the_user_hears_it_from_the_first_laws() -> None:
+def test_with_workers_the_user_hears_it_after_a_fifth_of_the_laws() -> None:
     pace = Pace(clock=Clock())
-    assert pace.forecast_shared(30.0, 3, 100, workers=2) == ""
-    assert pace.forecast_shared(40.0, 4, 100, workers=2).startswith("about 8 minutes: a law takes 10 s")
-    assert pace.forecast_shared(50.0, 5, 99, workers=2) == ""
+    assert pace.forecast_shared(30.0, 3, 10, workers=2) == ""
+    # The longest laws come first, and say nothing of the others.
+    assert pace.forecast_shared(40.0, 4, 100, workers=2) == ""
+    assert pace.forecast_shared(250.0, 25, 96, workers=2).startswith("about 8 minutes: a law takes 10 s")
+    assert pace.forecast_shared(260.0, 26, 95, workers=2) == ""
 
 
 def test_a_namespace_of_operations_is_timed_too() -> None:

@@ -37,7 +37,8 @@ def progress_bar(*, color: bool = True) -> Iterator[Callable[[RunProgress], None
         task = bar.add_task("", implementation="", visible=False)
 
         def show(progress: RunProgress) -> None:
-            bar.update(task, completed=progress.done, total=progress.total, description=plain(progress.law))
+            now = plain(progress.law or progress.stage)
+            bar.update(task, completed=progress.done, total=progress.total, description=now)
             bar.update(task, implementation=plain(progress.implementation), visible=True)
             if progress.forecast:
                 console.print(_sentence(progress), markup=False, highlight=False)

@@ -112,13 +112,14 @@ def check(
     )
     limits = MODEL_LIMITS.changed(time_limit, memory_limit, import_limit) if isolate else None
     demands = Demands(layers_alike, judged_at_least)
-
-    def as_implementation() -> Report:
-        _refuse_what_is_for_models(inputs, demands)
-        return naming_what_is_left_out(run_check(target, options))
-
+    as_implementation = partial(_check_operations, target, options, inputs, demands)
     as_model = partial(check_model, target, inputs, seed=seed, isolation=limits, demands=demands)
     return checked(target, as_model, as_implementation, _about_laws(options))
+
+
+def _check_operations(target: object, options: RunOptions, inputs: Any, demands: Demands) -> Report:
+    _refuse_what_is_for_models(inputs, demands)
+    return naming_what_is_left_out(run_check(target, options))
 
 
 def _refuse_what_is_for_models(inputs: Any, demands: Demands) -> None:

@@ -46,7 +46,7 @@ _CALLS_A_CASE = 1.5
 class Progress:
     """The progress of a run, reported before each law, or with each result where workers try the laws.
 
-    `law` is the law that is tried, or afterwards what is looked for.
+    `law` is the law that is tried, and empty where none is; `stage` says in words what is done after the last law.
     `done` and `total` count the laws that are tried, not those about what is not declared.
     `forecast` is the expected time of a long run in words; it is reported once, and otherwise empty.
     `found` is what the first violated law of an operation shows, in a sentence: once for each operation that breaks
@@ -59,6 +59,7 @@ class Progress:
     total: int
     forecast: str = ""
     found: str = ""
+    stage: str = ""
 
 
 @dataclass(frozen=True)

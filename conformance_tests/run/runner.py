@@ -141,7 +141,7 @@ class Run:
         """Report what is done when the laws have been tried, where any of them is broken."""
         judged = [result for result in results if result.status != "not_declared"]
         if any(map(is_broken, judged)):
-            self.options.show(Progress(self.implementation.name, stage, len(judged), len(judged)))
+            self.options.show(Progress(self.implementation.name, "", len(judged), len(judged), stage=stage))
 
     def _left(self, law: Law) -> LawResult:
         """Return the result of a law that an interrupt left."""

@@ -91,5 +91,5 @@ def test_what_is_looked_for_after_the_last_law_is_shown() -> None:
     run_check(
         SimpleNamespace(softmax=without_the_maximum), RunOptions(Selection(effort="quick"), progress=shown.append)
     )
-    assert [one.law for one in shown[-2:]] == ["looking for the smallest cases", "looking for the mistake"]
+    assert [one.stage for one in shown[-2:]] == ["looking for the smallest cases", "looking for the mistake"]
     assert shown[-1].done == shown[-1].total

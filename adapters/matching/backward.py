@@ -35,7 +35,6 @@ from veriformer.adapters.matching.wired import Wired
 from veriformer.spec.operations import OPERATIONS
 
 _ATTENTION = "scaled_dot_product_attention"
-_CONVENTIONS = {**CONVENTIONS, _ATTENTION: ({"causal_alignment": "bottom_right"},)}
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 1e-1)
 _NO_TARGET = -100
 # For an x this small eps matters under the root.
@@ -274,7 +273,7 @@ def _expected(operation: str, probe: Mapping[str, Any]) -> list[list[np.ndarray]
     named = {one: value for one, value in probe.items() if one not in OPERATIONS[name].positional}
     found = []
     with np.errstate(all="ignore"):
-        for conventions in ({}, *_CONVENTIONS.get(operation, ())):
+        for conventions in ({}, *CONVENTIONS.get(operation, ())):
             result = getattr(reference, name)(*positional, **named, **conventions)
             found.append([np.asarray(one) for one in (result if isinstance(result, tuple) else (result,))])
     return found
@@ -399,5 +398,5 @@ def _forward_is_right(pair: Pair, forward: Found, given: Mapping[str, Any], arra
     except Exception:
         return False
     function: Any = getattr(reference, pair.operation)
-    conventions = ({}, *_CONVENTIONS.get(pair.operation, ()))
+    conventions = ({}, *CONVENTIONS.get(pair.operation, ()))
     return any(is_near(got, np.asarray(function(*positional, **arguments, **one))) for one in conventions)

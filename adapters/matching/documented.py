@@ -44,11 +44,12 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
     found = {}
     for operation, function in functions.items():
         documented = inspect.getdoc(getattr(function, "function", function)) or ""
-        if operation == "causal_mask" or (operation in ATTENTION and _CAUSAL.search(documented)):
+        form = getattr(function, "form", None)
+        always = form is not None and form.fixed_values.get(f"{operation}.is_causal")
+        if operation == "causal_mask" or (operation in ATTENTION and (always or _CAUSAL.search(documented))):
             last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
             if last != first:
                 found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"
-        form = getattr(function, "form", None)
         masked = operation in (*ATTENTION, "attention_weights") and form is not None and "mask" in form.features
         if masked and _ZEROS.search(documented):
             found[f"{operation}.empty_row"] = "zeros"

@@ -37,10 +37,13 @@ _SCALARS: Mapping[str, Any] = {
     "max_distance": 20,
     "window": (2, 1),
 }
+_LOOKING_FROM_THE_END = ({"causal_alignment": "bottom_right"},)
 CONVENTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
+    "scaled_dot_product_attention": _LOOKING_FROM_THE_END,
+    "grouped_query_attention": _LOOKING_FROM_THE_END,
     "rotary_embedding": ({"pairing": "half"},),
     "sinusoidal_positions": ({"layout": "concatenated"},),
-    "causal_mask": ({"causal_alignment": "bottom_right"},),
+    "causal_mask": _LOOKING_FROM_THE_END,
     "rms_norm": ({"gain": "one_plus_gamma"},),
     "gelu": ({"form": "tanh"}, {"form": "sigmoid"}),
     "feed_forward": ({"gelu_form": "tanh"}, {"gelu_form": "sigmoid"}),
@@ -123,11 +126,18 @@ def probe_with(operation: str, arguments: Arguments) -> Probe:
     named = {name: value for name, value in arguments.items() if name not in OPERATIONS[operation].positional}
     with np.errstate(all="ignore"):
         function = getattr(reference, operation)
-        conventions = ({}, *CONVENTIONS.get(operation, ()))
+        conventions = ({}, *_conventions_of(operation, arguments))
         answers = (function(*positional, **named, **one) for one in conventions)
         # Of several results the first tells.
         expected, *others = (np.asarray(one[0] if isinstance(one, tuple) else one) for one in answers)
     return Probe(operation, arguments, expected, tuple(others))
+
+
+def _conventions_of(operation: str, arguments: Arguments) -> tuple[Mapping[str, str], ...]:
+    """Return the other conventions that change the result for these arguments."""
+    conventions = CONVENTIONS.get(operation, ())
+    has_no_order = not arguments.get("is_causal") and arguments.get("window") is None
+    return () if "query" in arguments and has_no_order else conventions
 
 
 def drawn_argument(parameter: Parameter, lengths: Mapping[str, int], numbers: np.random.Generator) -> Any:

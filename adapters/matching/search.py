@@ -60,6 +60,7 @@ from veriformer.adapters.matching.probes import (
     probe_of,
     probe_of_sizes,
 )
+from veriformer.adapters.matching.sinks import with_sinks
 from veriformer.adapters.matching.sources import (
     Taken,
     needs_heads,
@@ -384,7 +385,7 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
             layouts.sort(key=lambda one: not joins_axes(one))
             # For one head, each order of what stands in one array is the same.
             layouts = [one for one in layouts if not found.together or "H·D" in one.words]
-        return layouts
+        return with_sinks(layouts, found)
     if operation == "rotary_embedding":
         layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
         if special.takes_tables(found):

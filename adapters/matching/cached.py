@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,12 @@ _ONE_POSITION = Changed(
     lambda array: part_of(array, (slice(None), slice(None), 0)),
     lambda array, shape: reshaped(array, (*shape[:2], 1, shape_of(array)[-1])),
 )
+_ONE = "one position at a time"
+# "Attend n new tokens", and not "one new token" or "the new tokens of all samples, one each".
+_SEVERAL = re.compile(
+    r"\bprefill|\bchunk|\b(new|several|more|multiple|[nmtlk])\s+(new\s+)?(tokens|positions|queries|steps)\b", re.I
+)
+_SINGLE = re.compile(r"\b(one|single|1)[- ](new[- ])?(token|position|query|step)\b", re.I)
 _ROOM = 16
 _LEAST_LIKENESS = 0.3
 
@@ -59,12 +66,17 @@ def is_step(function: Any) -> bool:
 def form_of(function: Any, framework: ArrayFramework, name: str) -> tuple[str, Found] | None:
     """Return the attention that steps of a function are, and the form; None where they answer no call."""
     trials, best = Trials(function, framework), None
+    takes_several, answered = _takes_several(function), set()
     for operation in ("grouped_query_attention", "scaled_dot_product_attention"):
         for form, sizes in _forms(function, operation):
+            if takes_several and form.layout in answered and form.words[0].startswith(_ONE):
+                # It is meant for several positions at a time: that it is right with one excuses nothing.
+                continue
             probe = probe_of(operation, sizes, is_causal=True)
             result = trials.result(form, probe)
             if result is None or result.shape != probe.expected.shape:
                 continue
+            answered.add(form.layout)
             if probe.is_answered_by(result):
                 return operation, Found(form, True)
             likeness = trials.likeness(form, probe, result)
@@ -73,6 +85,12 @@ def form_of(function: Any, framework: ArrayFramework, name: str) -> tuple[str, F
     if best is None or best.likeness < _LEAST_LIKENESS or _does_more(function, name):
         return None
     return "scaled_dot_product_attention", best
+
+
+def _takes_several(function: Any) -> bool:
+    """Return whether the documentation of a step says that it takes several positions at a time."""
+    documented = inspect.getdoc(function) or ""
+    return bool(_SEVERAL.search(documented)) and not _SINGLE.search(documented)
 
 
 def _does_more(function: Any, name: str) -> bool:
@@ -96,7 +114,7 @@ def _forms(function: Any, operation: str) -> Iterator[tuple[Wired, dict[str, int
     for layout in [*(one for one in of_heads(_QKV) if one.rank == 4), _ONE_POSITION]:
         for chunk in (1,) if layout is _ONE_POSITION else (2, 1):
             for more, limitations in ({}, ()), (EQUAL_WIDTHS, ("value_width",)):
-                words = "one position at a time" if chunk == 1 else "two positions at a time"
+                words = _ONE if chunk == 1 else "two positions at a time"
                 form = Wired(
                     operation,
                     {},

@@ -9,6 +9,8 @@ from typing import Any
 
 from veriformer.adapters.matching.layouts import ATTENTION
 from veriformer.adapters.matching.names import words_of
+from veriformer.adapters.matching.texts import says_window_is_beside_own
+from veriformer.adapters.matching.windows import OWN_KEY_COUNTED
 
 # "The queries are taken to be the last L positions", and not "a query is limited to the last keys".
 _LAST = re.compile(
@@ -20,7 +22,13 @@ _LAST = re.compile(
     r"|(<=?|\bat position) ?\w+ ?\+ ?\(? ?[a-zA-Z_]\w* ?- ?[a-zA-Z_]\w*",
     re.I,
 )
-_FIRST = re.compile(r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b", re.I)
+_FIRST = re.compile(
+    r"top[- ]?left|\baligned\s+(to|with|at)\s+the\s+(first|start|beginning)\b"
+    # "Query i sees keys 0..i": "keys 0 to i + offset" says another thing.
+    r"|\bkeys?\s+(j\s+in\s+)?\W?0\s*(\.\.+|…|,\s*\.\.\.\s*,|-|–|to|through)\s*i\b(?!\s*[+-])"
+    r"|\b(both|quer(y|ies)\s+and\s+keys)\s+(sequences\s+)?(start|begin)\s+at\s+(position\s+)?0\b",
+    re.I,
+)
 _ONE_MORE = re.compile(
     r"\(?\b1(\.0)? ?\+ ?`?(weight|gamma|scale|gain|g|w)\b|offset(s)? from (one|1)\b|(weight|gain|scale|gamma)s? - 1\b"
     r"|zero-? ?cent(er|re)d (weight|gamma|scale|gain)\b",
@@ -50,6 +58,10 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
             last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
             if last != first:
                 found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"
+        windowed = operation in ATTENTION and form is not None and "window" in form.features
+        if windowed and (OWN_KEY_COUNTED in " ".join(form.words) or says_window_is_beside_own(documented)):
+            # What counts the own key as documented is called with one more, so that it shows the keys of the interface.
+            found[f"{operation}.window_counting"] = "inclusive"
         masked = operation in (*ATTENTION, "attention_weights") and form is not None and "mask" in form.features
         if masked and _ZEROS.search(documented):
             found[f"{operation}.empty_row"] = "zeros"

@@ -34,11 +34,19 @@ _OF_KEY_HEADS = re.compile(
     re.I,
 )
 _OF_A_MODULE = re.compile(r"\.(n_rep|num_rep|num_key_value_groups|num_queries_per_kv|n_groups)\b")
+_WINDOW = r"`{0,2}(window(_size|_left|_length)?|sliding_window(_size)?|w|win)`{0,2}"
 _COUNTS_OWN = re.compile(
     r"itself and the [\w`]+ ?- ?1|\b[itq] ?- ?[\w`]+ ?\+ ?1\b"
     r"|includ\w* (itself|the (query|current|own))|itself (is )?(included|counted)"
     r"|the (query|current|own)( one| key| token| position)? (is )?included"
-    r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included",
+    r"|counts? (itself|the (query|own))|\b(own|itself) (one )?included"
+    rf"|\bi ?- ?j ?< ?{_WINDOW}(?!\w)|\bi ?- ?{_WINDOW} ?< ?j\b|\bj ?> ?i ?- ?{_WINDOW}(?!\w| ?-)",
+    re.I,
+)
+_BESIDE_OWN = re.compile(
+    rf"\bi ?- ?j ?<= ?{_WINDOW}(?!\w)|\bi ?- ?{_WINDOW} ?<= ?j\b|\bj ?>= ?i ?- ?{_WINDOW}(?!\w| ?\+)"
+    rf"|\b(itself|own (key|position|token)) and (the )?(previous|preceding|last|past|earlier) {_WINDOW} \w"
+    rf"|\b(itself|own (key|position|token)) and (the )?{_WINDOW} (previous|preceding|earlier|keys|tokens|positions)",
     re.I,
 )
 _ENDS_AT_OWN = re.compile(r"\b([itq]) ?- ?[\w`]+ ?\+ ?1\W*(?:\.\.+|…|to|through|,|\W)\s*\1\b", re.I)
@@ -269,13 +277,19 @@ def says_window_counts_own(function: Callable[..., Any]) -> bool:
     return any(_COUNTS_OWN.search(one) and not _LEAVES_OWN.search(one) for one in _sentences_on_windows(function))
 
 
+def says_window_is_beside_own(documented: str) -> bool:
+    """Return whether documentation says that a window is of keys beside the query's own: "i - j <= window"."""
+    return bool(_BESIDE_OWN.search(" ".join(documented.split())))
+
+
 def _sentences_on_windows(function: Callable[..., Any]) -> list[str]:
     """Return what is said of windows where a function is documented, and where the functions are that it calls."""
     module = getattr(function, "__globals__", {})
     called = {one.id for one in ast.walk(tree_of(function) or ast.Module([], [])) if isinstance(one, ast.Name)}
     texts = [function, *(module[name] for name in sorted(called) if callable(module.get(name)))]
     documented = [inspect.getdoc(one) or "" for one in texts if getattr(one, "__module__", "") == function.__module__]
-    return [sentence for text in documented for sentence in _ENDS.split(text) if "window" in sentence]
+    sentences = (sentence for text in documented for sentence in _ENDS.split(" ".join(text.split())))
+    return [sentence for sentence in sentences if "window" in sentence]
 
 
 def says_window_ends_at_own(function: Callable[..., Any]) -> bool:

@@ -14,6 +14,8 @@ from veriformer.adapters.matching.sources import Taken, wide_window
 from veriformer.adapters.matching.texts import says_window_counts_own, says_window_ends_at_own
 from veriformer.adapters.matching.trying import Trials
 
+OWN_KEY_COUNTED = "the keys to the left and the own one, as documented"
+"""What is said of a window that documentation says the query's own key is one of."""
 # Two keys to the left, without the own one or with it.
 _WINDOWS = ((2, 1), (1, 1))
 
@@ -58,7 +60,7 @@ def with_window(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:
         return _not_given(form, name, probe)
     if says_window_counts_own(trials.function):
         # What it is called with is then known, and no convention.
-        words = f"`{name}`: the keys to the left and the own one, as documented"
+        words = f"`{name}`: {OWN_KEY_COUNTED}"
         return form.with_source(name, _left(form.sources[name], own=1), "window", words)
     one = form.with_source(name, _left(form.sources[name]), "window", f"`{name}`: the keys to the left")
     result = trials.result(one, probe.with_argument("window", _WINDOWS[0]))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from veriformer.adapters.matching.forms import Form
 from veriformer.adapters.matching.layouts import ATTENTION
 from veriformer.adapters.matching.names import words_of
 from veriformer.adapters.matching.texts import says_window_is_beside_own
@@ -53,14 +54,9 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
     for operation, function in functions.items():
         documented = inspect.getdoc(getattr(function, "function", function)) or ""
         form = getattr(function, "form", None)
-        always = form is not None and form.fixed_values.get(f"{operation}.is_causal")
-        if operation == "causal_mask" or (operation in ATTENTION and (always or _CAUSAL.search(documented))):
-            last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
-            if last != first:
-                found[f"{operation}.causal_alignment"] = "bottom_right" if last else "top_left"
-        windowed = operation in ATTENTION and form is not None and "window" in form.features
-        if windowed and (OWN_KEY_COUNTED in " ".join(form.words) or says_window_is_beside_own(documented)):
-            # What counts the own key as documented is called with one more, so that it shows the keys of the interface.
+        if alignment := _causal_alignment(operation, form, documented):
+            found[f"{operation}.causal_alignment"] = alignment
+        if operation in ATTENTION and form is not None and _is_called_by_keys_beside_own(form, documented):
             found[f"{operation}.window_counting"] = "inclusive"
         masked = operation in (*ATTENTION, "attention_weights") and form is not None and "mask" in form.features
         if masked and _ZEROS.search(documented):
@@ -70,6 +66,25 @@ def conventions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
         if operation == "gelu" and (stated := _gelu_form(function, documented)):
             found["gelu.gelu_form"] = stated
     return found
+
+
+def _causal_alignment(operation: str, form: Form | None, documented: str) -> str:
+    """Return which keys a causal flag shows where lengths differ; empty where documentation says neither, or both."""
+    always = form is not None and form.fixed_values.get(f"{operation}.is_causal")
+    is_causal = operation == "causal_mask" or (operation in ATTENTION and (always or _CAUSAL.search(documented)))
+    last, first = bool(_LAST.search(documented)), bool(_FIRST.search(documented))
+    if not is_causal or last == first:
+        return ""
+    return "bottom_right" if last else "top_left"
+
+
+def _is_called_by_keys_beside_own(form: Form, documented: str) -> bool:
+    """Return whether a window is, by its documentation, called with the number of keys beside the query's own.
+
+    What counts the own key is called with one more.
+    """
+    counted = any(OWN_KEY_COUNTED in one for one in form.words)
+    return "window" in form.features and (counted or says_window_is_beside_own(documented))
 
 
 def _gelu_form(function: Callable[..., Any], documented: str) -> str:

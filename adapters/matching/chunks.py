@@ -5,13 +5,16 @@ With the size that a function has by default, short sequences would be one part,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from veriformer.adapters.matching.forms import KEY_LENGTH, QUERY_LENGTH, Form, Source
 from veriformer.adapters.matching.layouts import Arguments
 from veriformer.adapters.matching.names import folded
 from veriformer.adapters.matching.sources import Taken
+from veriformer.adapters.matching.texts import source_of
 
 # Of the probe's keys and queries, so many make two parts.
 _LARGEST = 4
@@ -25,6 +28,11 @@ SIZES = frozenset(f"{_SIZES_OF_KEYS} {_SIZES_OF_QUERIES} tokenchunk tokenchunksi
 """What the size of a part is called."""
 TOKENS = 2
 """So many tokens make a part of a loss."""
+_FEW_EQUAL = "so that there are few equal parts"
+_ASKS_FOR_EQUAL = re.compile(
+    r"divisible|\bdivides?\b|multiples? of|\bequal (parts|chunks|blocks)|(assert|if)\b[^\n]*%", re.I
+)
+_NEED_NOT = re.compile(r"\b(not|without|never)\b[^.\n]{0,30}\b(divisible|divides?|multiples?)\b", re.I)
 _NUMBERS = "nsplits numsplits splits nchunks numchunks nblocks numblocks kvsplits numkvsplits"
 
 
@@ -42,7 +50,7 @@ def forms(form: Form, found: Taken) -> list[Form]:
     # Two parts would not put together what was put together before.
     least = _SEVERAL_PARTS if of_number else 1
     is_small = all(isinstance(one, int) and least <= one <= _LARGEST for one in defaults)
-    few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, "so that there are few equal parts")
+    few = _with(form, {name: _PARTS[spelling] for name, spelling in named.items()}, _FEW_EQUAL)
     if is_small:
         # What answers with its own sizes, and wrongly, does not ask for lengths that they divide.
         return [form, replace(few, last_resort=True)]
@@ -53,6 +61,17 @@ def forms(form: Form, found: Taken) -> list[Form]:
         return [of_any_length, replace(few, last_resort=True), replace(form, last_resort=True)]
     fixed = [_fixed(form, _smaller(found, named))]
     return [*fixed, few, replace(form, last_resort=True)]
+
+
+def excuses_other_lengths(form: Form, function: Callable[..., Any]) -> bool:
+    """Return whether a form gives equal parts to a function whose source does not ask for lengths that they divide.
+
+    One that answers with other parts, and wrongly, is wrong then.
+    """
+    source = source_of(function)
+    if source is None or not any(one.endswith(_FEW_EQUAL) for one in form.words):
+        return False
+    return not _ASKS_FOR_EQUAL.search(_NEED_NOT.sub("", source))
 
 
 def forms_of_losses(form: Form, found: Taken) -> list[Form]:

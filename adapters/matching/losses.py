@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -165,7 +165,14 @@ def with_mask_of_tokens(trials: Trials, form: Form, found: Taken, probe: Probe) 
         has_effect = plain is not None and not is_near(result, plain) and bool(np.isfinite(result).all())
         of_padding = "pad" in folded(name) or folded(name) == "attentionmask" or weighing is _BY_DOCUMENT
         best = one if best is form and has_effect and of_padding else best
-    return best
+    return _saying_what_counts(form, found, names) if best is form else best
+
+
+def _saying_what_counts(form: Form, found: Taken, names: Sequence[str]) -> Form:
+    """Return a form that says of masks it must give that every token counts: what they hide fits nothing known."""
+    said = [one for one in names if one in found.needed and not any(f"`{one}`" in words for words in form.words)]
+    words = (f"`{one}` lets every token count: what it hides fits no known mask, and is not judged" for one in said)
+    return replace(form, words=(*form.words, *words))
 
 
 def _of_hidden_states(form: Form, found: Taken, framework: ArrayFramework) -> Iterator[Form]:
@@ -332,7 +339,7 @@ def with_ignored(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form
             return one
         if agreement > likest and agreement >= least:
             best, likest = one, agreement
-    return best
+    return _saying_what_counts(form, found, _weighing_of(found)) if best is form else best
 
 
 def _with_ignored_outside(trials: Trials, form: Form, found: Taken, probe: Probe) -> Form:

@@ -7,8 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from veriformer.adapters.arrays import ArrayFramework
-from veriformer.adapters.matching.layouts import Arguments, Around, Inner
-from veriformer.adapters.matching.namespaces import has_values, of_each, part_of, shape_of, stacked, transposed
+from veriformer.adapters.matching.layouts import Arguments, Around, AsItIs, Inner, Layout, OneByOne
+from veriformer.adapters.matching.namespaces import (
+    has_values,
+    joined,
+    of_each,
+    part_of,
+    reshaped,
+    shape_of,
+    stacked,
+    transposed,
+)
 
 FARTHEST = 20_000
 """The last position that is reached by a row in its place: more rows would be too many."""
@@ -30,6 +39,46 @@ class SampleBySample(Around):
             return part_of(self.layout.call(inner, {**arguments, "x": own[None], "positions": its}), 0)
 
         return of_each(of_one, x, positions)
+
+
+@dataclass(frozen=True)
+class OnePosition(Around):
+    """A layout in which each row has a call of its own, without an axis of rows, and is given its position."""
+
+    words: str = ""
+    rank: int = 3
+    for_each_sample: ClassVar[bool] = True
+
+    def call(self, inner: Inner, arguments: Arguments) -> Any:
+        """Return the turned rows, for all samples."""
+        positions, x = arguments["positions"], arguments["x"]
+        if len(shape_of(positions)) == 1:
+            return self._turned(inner, arguments, x, positions)
+        samples = range(shape_of(x)[0])
+        parts = [(part_of(x, slice(b, b + 1)), part_of(positions, b)) for b in samples]
+        return joined([self._turned(inner, arguments, own, its) for own, its in parts], 0)
+
+    def _turned(self, inner: Inner, arguments: Arguments, x: Any, positions: Any) -> Any:
+        def of_one(given: Arguments) -> Any:
+            shape = shape_of(given["x"])
+            result = inner({**given, "x": reshaped(given["x"], (*shape[:-2], shape[-1]))})
+            return reshaped(result, shape)
+
+        whole = slice(None)
+        rows = [
+            {**arguments, "x": part_of(x, (whole, whole, slice(row, row + 1))), "positions": part_of(positions, row)}
+            for row in range(shape_of(x)[2])
+        ]
+        return joined([self.layout.call(of_one, one) for one in rows], 2)
+
+
+def of_one_position() -> list[Layout]:
+    """Return the layouts of rotations that turn the vectors of a single position."""
+    return [
+        OnePosition(AsItIs(), "(B, H, D), one position", 3),
+        OnePosition(OneByOne("", 3, ("x",), 1), "(H, D), one position, without samples", 2),
+        OnePosition(OneByOne("", 2, ("x",), 2), "(D,), one position of one head", 1),
+    ]
 
 
 @dataclass(frozen=True)

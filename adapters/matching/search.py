@@ -48,7 +48,7 @@ from veriformer.adapters.matching.layouts import (
 from veriformer.adapters.matching.meant import NORMS, Meant
 from veriformer.adapters.matching.names import Taking, words_of
 from veriformer.adapters.matching.packed import other_orders
-from veriformer.adapters.matching.places import ByPlace, SampleBySample
+from veriformer.adapters.matching.places import ByPlace, SampleBySample, of_one_position
 from veriformer.adapters.matching.probes import (
     EQUAL_LENGTHS,
     EQUAL_WIDTHS,
@@ -136,6 +136,8 @@ def form_of(
         if form.last_resort and best is not None and not best.form.last_resort:
             break
         if layout and form.layout.words != layout:
+            continue
+        if _is_as_like_as_can_be(best) and chunks.excuses_other_lengths(form, function):
             continue
         if special.is_contradicted(form, function) or meant.excludes(form.layout, best.form.layout if best else None):
             continue
@@ -387,10 +389,12 @@ def _layouts(operation: str, found: Taken, framework: ArrayFramework) -> list[La
             layouts = [one for one in layouts if not found.together or "H·D" in one.words]
         return with_sinks(layouts, found)
     if operation == "rotary_embedding":
-        layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words]
+        layouts = [one for one in of_heads(("x",)) if "H·D" not in one.words and "one query" not in one.words]
         if special.takes_tables(found):
             return [SampleBySample(one) for one in layouts]
-        return [ByPlace(one, framework) for one in layouts] if "positions" in found.missing else layouts
+        if "positions" in found.missing:
+            return [ByPlace(one, framework) for one in layouts]
+        return [*layouts, *of_one_position()]
     if operation == "cross_entropy":
         return [AsItIs("(B, L, N)", 3), FlatTokens()]
     if operation == "alibi_bias":
